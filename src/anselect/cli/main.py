@@ -1,0 +1,74 @@
+"""The `anselect` command: registers one module per verb and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any, cast
+
+import typer
+
+import anselect
+from anselect.cli.output import print_error
+from anselect.errors import AnselectError
+
+EXAMPLES = """\b
+Examples:
+  anselect data list
+      which data sets there are, and which of them are on this machine
+  anselect data audit my.tsv --strict
+      is this file sound?
+  anselect evaluate run.trec --data wikiqa --split test --protocol all
+      MAP and MRR under every convention, beside baselines and published figures
+"""
+
+# The class that every mistake in arguments comes from. Typer brings click under its own name since 0.26, so that
+# `click.UsageError` is another class there: ask Typer for its own.
+ArgumentMistake: type[Exception] = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="anselect",
+    help="Rank candidate answers to a question so that the right one stands first.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"anselect {anselect.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+def run() -> None:
+    """Run the command line; a user's mistake ends in one line on stderr, never in a traceback."""
+    try:
+        code = app(standalone_mode=False)
+    except ArgumentMistake as error:
+        print_error(f"{cast(Any, error).format_message()} Try 'anselect --help'.")
+        code = 2
+    except AnselectError as error:
+        print_error(str(error))
+        code = error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted")
+        code = 130
+    except BrokenPipeError:
+        # The reader went away (`| head`): the flush at exit must not raise again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        print_error(f"{error.filename or 'input/output'}: {error.strerror or error}")
+        code = 6
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,113 @@
+"""Opening files for reading (plain or gzip, text checked) and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from anselect.errors import DataError, MissingFileError
+
+GZIP_MAGIC = b"\x1f\x8b"
+STDIN = Path("-")
+
+
+def require_file(path: Path) -> Path:
+    """Return the path if a file stands there; raise MissingFileError otherwise."""
+    if path == STDIN or path.is_file():
+        return path
+    what = "is a folder, expected a file" if path.is_dir() else "no such file"
+    raise MissingFileError(f"{path}: {what}")
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[BinaryIO]:
+    """Open a file (or stdin for `-`) for reading bytes; gzip is recognised by its first two bytes, not by name."""
+    require_file(path)
+    raw = sys.stdin.buffer if path == STDIN else path.open("rb")
+    buffered = io.BufferedReader(cast(io.RawIOBase, raw)) if path == STDIN else raw
+    try:
+        if buffered.peek(2)[:2] == GZIP_MAGIC:  # type: ignore[union-attr]
+            with gzip.GzipFile(fileobj=buffered) as unzipped:
+                yield cast(BinaryIO, unzipped)
+        else:
+            yield cast(BinaryIO, buffered)
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"expected a whole gzip file, got a damaged one ({error}): fetch it again", path=path
+        ) from error
+    finally:
+        if path != STDIN:
+            raw.close()
+
+
+def read_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line without its LF or CRLF) of a text file; a BOM is dropped.
+
+    Only LF ends a line: the benchmarks hold U+2028, form feeds and lone CR inside texts.
+    Raises DataError for a wrong encoding or for NUL bytes (a binary file).
+    """
+    with open_binary(path) as file:
+        for number, line in enumerate(file, start=1):
+            if b"\0" in line:
+                raise DataError(
+                    "expected text, got binary data (a NUL byte): is this the right file?", path=path, line=number
+                )
+            try:
+                text = line.decode(encoding)
+            except UnicodeDecodeError as error:
+                message = (
+                    f"expected {encoding} text, got byte 0x{line[error.start]:02x}: convert the file to {encoding}"
+                )
+                raise DataError(message, path=path, line=number) from error
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            yield number, text.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def write_text(path: Path) -> Iterator[IO[str]]:
+    """Open a UTF-8, LF text file that appears under its name only when everything was written."""
+    with write_bytes(path) as file:
+        text = io.TextIOWrapper(cast(IO[bytes], file), encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
+
+
+@contextmanager
+def write_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name only when everything was written: write, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync_folder(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the hex sha256 of a file's bytes, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable; some file systems forget it in a power cut otherwise."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

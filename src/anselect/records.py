@@ -1,0 +1,101 @@
+"""The frozen records that every part of Anselect passes on; no behaviour beyond simple look-ups.
+
+Words, one per idea: a *question* has *candidates*; a candidate has a *label* (1 correct, 0 not, None unknown);
+a ranker gives each candidate a *score* (higher is better); a *ranking* is the candidates ordered by score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, overload
+
+NO_METADATA: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One candidate answer, as it stands in its source."""
+
+    id: str
+    """Unique within its question, not beyond it (WikiQA repeats sentence ids over questions)."""
+    text: str
+    label: int | None = None
+    """1 correct, 0 not correct, None not known."""
+    metadata: Mapping[str, str] = field(default=NO_METADATA, hash=False)
+    """What else the source says of it, by name: `label_raw`, `answer`, `answer_positions`, `pos`, …"""
+
+    @property
+    def is_correct(self) -> bool:
+        return self.label == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its candidates, in the order of the source."""
+
+    id: str
+    text: str
+    candidates: tuple[Candidate, ...] = ()
+    metadata: Mapping[str, str] = field(default=NO_METADATA, hash=False)
+    """What else the source says of it, by name: `category`, `document_title`, `pos`, …"""
+
+    @property
+    def positives(self) -> int:
+        """How many candidates are correct."""
+        return sum(candidate.is_correct for candidate in self.candidates)
+
+    @property
+    def has_positive(self) -> bool:
+        return any(candidate.is_correct for candidate in self.candidates)
+
+    @property
+    def has_negative(self) -> bool:
+        return any(candidate.label == 0 for candidate in self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A named entity in a text: `text == source[start:end]`."""
+
+    text: str
+    label: str
+    """The tagger's own label, such as `PERSON`."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCandidate:
+    """One place in a ranking."""
+
+    index: int
+    """Position in the list that the caller gave."""
+    text: str
+    score: float
+    id: str | None = None
+    """The caller's id for this candidate, where there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Sequence[ScoredCandidate]):
+    """The candidates of one question, best first; equal scores keep the caller's order."""
+
+    question: str
+    candidates: tuple[ScoredCandidate, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> ScoredCandidate: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ScoredCandidate, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> ScoredCandidate | tuple[ScoredCandidate, ...]:
+        return self.candidates[place]
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __iter__(self) -> Iterator[ScoredCandidate]:
+        return iter(self.candidates)
