@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, overload
-
-NO_METADATA: Final[Mapping[str, str]] = MappingProxyType({})
+from typing import overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +20,7 @@ class Candidate:
     text: str
     label: int | None = None
     """1 correct, 0 not correct, None not known."""
-    metadata: Mapping[str, str] = field(default=NO_METADATA, hash=False)
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What else the source says of it, by name: `label_raw`, `answer`, `answer_positions`, `pos`, …"""
 
     @property
@@ -38,7 +35,7 @@ class Question:
     id: str
     text: str
     candidates: tuple[Candidate, ...] = ()
-    metadata: Mapping[str, str] = field(default=NO_METADATA, hash=False)
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What else the source says of it, by name: `category`, `document_title`, `pos`, …"""
 
     @property
