@@ -9,11 +9,15 @@ from typing import Annotated, Any, cast
 import typer
 
 import anselect
+from anselect.cli.doctor import doctor
 from anselect.cli.output import print_error
+from anselect.cli.rank import rank
 from anselect.errors import AnselectError
 
 EXAMPLES = """\b
 Examples:
+  anselect rank "Who invented the telephone?" "It rings." "Bell invented the telephone."
+      order candidate answers, best first
   anselect data list
       which data sets there are, and which of them are on this machine
   anselect data audit my.tsv --strict
@@ -49,6 +53,10 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None: ...
+
+
+app.command()(rank)
+app.command()(doctor)
 
 
 def run() -> None:

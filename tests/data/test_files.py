@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from anselect.data.files import file_sha256, read_lines, write_bytes, write_text
+from anselect.errors import DataError, MissingFileError
+
+
+def lines_of(path: Path) -> list[tuple[int, str]]:
+    return list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a\nb\n", [(1, "a"), (2, "b")]),
+        (b"a\r\nb\r\n", [(1, "a"), (2, "b")]),
+        (b"\xef\xbb\xbfa\nb", [(1, "a"), (2, "b")]),
+        ("a\u2028b\x0cc\rd\n".encode(), [(1, "a\u2028b\x0cc\rd")]),
+        (b"", []),
+    ],
+    ids=["lf", "crlf", "bom", "odd_line_ends_inside", "empty"],
+)
+def test_read_lines_splits_at_lf_only(tmp_path: Path, content: bytes, expected: list[tuple[int, str]]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    assert lines_of(path) == expected
+
+
+def test_read_lines_reads_gzip_whatever_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(gzip.compress(b"a\nb\n"))
+    assert lines_of(path) == [(1, "a"), (2, "b")]
+
+
+def test_read_lines_refuses_a_damaged_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 10_000)[:-20])
+    with pytest.raises(DataError, match="expected a whole gzip file"):
+        lines_of(path)
+
+
+def test_read_lines_names_the_line_of_a_wrong_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"fine\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"a\.txt:2: expected utf-8 text, got byte 0xe9"):
+        lines_of(path)
+
+
+def test_read_lines_tells_a_folder_from_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="is a folder"):
+        lines_of(tmp_path)
+    with pytest.raises(MissingFileError, match="no such file"):
+        lines_of(tmp_path / "none")
+
+
+def test_write_text_appears_only_when_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.txt"
+
+    def write_and_fail() -> None:
+        with write_text(path) as file:
+            file.write("half")
+            raise RuntimeError("the disk is full")
+
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        write_and_fail()
+    assert list(path.parent.iterdir()) == []
+
+
+def test_write_text_replaces_the_old_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with write_text(path) as file:
+        file.write("né\n")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == "né\n".encode()
+    assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_file_sha256_is_the_known_one(tmp_path: Path) -> None:
+    with write_bytes(tmp_path / "a") as file:
+        file.write(b"abc")
+    assert file_sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import anselect
+from anselect.errors import AnselectError, MissingFileError, UsageError
+from anselect.records import Candidate, Question
+from anselect.selector import AnswerSelector
+
+
+class LengthRanker:
+    description = "longest first"
+
+    def score(self, question: str, candidates: Sequence[str]) -> list[float]:
+        return [len(text) / 100 for text in candidates]
+
+
+class BrokenRanker(LengthRanker):
+    def score(self, question: str, candidates: Sequence[str]) -> list[float]:
+        return [float("nan") for _ in candidates]
+
+
+@pytest.fixture
+def selector() -> AnswerSelector:
+    return AnswerSelector(LengthRanker())
+
+
+def test_rank_orders_best_first_and_keeps_the_callers_list(selector: AnswerSelector) -> None:
+    candidates = ["bb", "dddd", "a"]
+    ranking = selector.rank("q?", candidates)
+    assert [(place.index, place.text, place.score) for place in ranking] == [
+        (1, "dddd", 0.04),
+        (0, "bb", 0.02),
+        (2, "a", 0.01),
+    ]
+    assert candidates == ["bb", "dddd", "a"]
+    assert ranking[:2] == ranking.candidates[:2]
+    assert type(ranking[0].score) is float
+
+
+def test_rank_keeps_the_callers_order_for_equal_scores(selector: AnswerSelector) -> None:
+    assert [place.index for place in selector.rank("q?", ["aa", "b", "cc", "d"])] == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(("top_k", "expected"), [(None, 3), (0, 0), (2, 2), (9, 3)])
+def test_rank_returns_at_most_top_k(selector: AnswerSelector, top_k: int | None, expected: int) -> None:
+    assert len(selector.rank("q?", ["a", "b", "c"], top_k=top_k)) == expected
+
+
+def test_rank_of_no_candidates_is_empty(selector: AnswerSelector) -> None:
+    assert list(selector.rank("q?", [])) == []
+
+
+def test_rank_many_takes_records_and_pairs_lazily(selector: AnswerSelector) -> None:
+    question = Question("q1", "who?", (Candidate("c1", "a"), Candidate("c2", "bb")))
+    asked = []
+
+    def stream() -> Any:
+        for item in (question, ("what?", ["x"])):
+            asked.append(item)
+            yield item
+
+    rankings = selector.rank_many(stream())
+    assert [place.id for place in next(rankings)] == ["c2", "c1"]
+    assert len(asked) == 1
+    assert next(rankings)[0].id is None
+
+
+@pytest.mark.parametrize(
+    ("question", "candidates", "top_k", "message"),
+    [
+        ("  ", ["a"], None, "expected a question, got blank text"),
+        (None, ["a"], None, "expected the question as text, got NoneType"),
+        ("q?", "a", None, "expected a list of candidates"),
+        ("q?", ["a", b"b"], None, "expected text as candidate 1, got bytes"),
+        ("q?", ["a"], -1, "expected top_k of 0 or more, got -1"),
+    ],
+)
+def test_rank_refuses_bad_input(
+    selector: AnswerSelector, question: Any, candidates: Any, top_k: Any, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        selector.rank(question, candidates, top_k=top_k)
+
+
+def test_rank_refuses_a_score_that_is_no_number() -> None:
+    with pytest.raises(AnselectError, match="expected a finite score, got nan for candidate 0"):
+        AnswerSelector(BrokenRanker()).rank("q?", ["a"])
+
+
+def test_load_says_that_it_ranks_lexically() -> None:
+    assert "no trained model" in anselect.load().description
+
+
+def test_load_of_an_unknown_model_names_it() -> None:
+    with pytest.raises(MissingFileError, match="runs/none"):
+        anselect.load("runs/none")
+
+
+def test_lexical_scores_lie_between_0_and_1() -> None:
+    ranking = anselect.load().rank(
+        "who sang blue velvet", ["Bobby Vinton sang Blue Velvet", "", "blue", "unrelated words"]
+    )
+    assert ranking[0].index == 0
+    assert all(0 < place.score < 1 for place in ranking)
