@@ -89,8 +89,8 @@ class TrainingConfig(Section):
     weight_decay: float = Field(default=0.01, ge=0)
     warmup_share: float = Field(default=0.1, ge=0, le=1)
     max_gradient_norm: float = Field(default=1.0, gt=0)
-    negatives: int = Field(default=1, ge=1)
-    """Negatives sampled for each positive and epoch, by the pairwise losses."""
+    negatives: int = Field(default=1, ge=0)
+    """Negatives sampled for each positive and epoch, by the pairwise losses; 0 takes every negative."""
     margin: float = Field(default=0.5, ge=0)
     cross_entropy_weight: float = Field(default=0.5, ge=0)
     hinge_weight: float = Field(default=0.5, ge=0)
