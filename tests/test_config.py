@@ -44,7 +44,7 @@ def test_override_replaces_one_key(recipe_file: Path, override: str, section: st
         ("training.epochs=0", "training.epochs: Input should be greater than or equal to 1, got 0"),
         ("model.head=rmm", "model.head: Input should be 'linear', 'fc', 'bow', 'cnn', 'rnn' or 'sigmoid', got 'rmm'"),
         ("training.accumulation_steps=3", "batch_size 32 is no multiple of accumulation_steps 3"),
-        ("training.loss=mse", "loss mse is for the siamese model's cosine"),
+        ("training.loss=cosine-mse", "loss cosine-mse is for the siamese model's cosine"),
         ("epochs", "expected --set section.key=value, got 'epochs'"),
         ("name.x=1", "'name' is a value"),
     ],

@@ -80,10 +80,10 @@ class ModelConfig(Section):
 class TrainingConfig(Section):
     """How it is trained."""
 
-    loss: Literal["cross-entropy", "mse", "bertsel", "ranknet", "listwise"] = "cross-entropy"
+    loss: Literal["cross-entropy", "cosine-mse", "bertsel", "ranknet", "listwise-softmax"] = "cross-entropy"
     epochs: int = Field(default=3, ge=1)
     batch_size: int = Field(default=32, ge=1)
-    """Pairs a step, over all processes; triples for `bertsel` and `ranknet`, questions for `listwise`."""
+    """Pairs a step, over all processes; triples for `bertsel` and `ranknet`, questions for `listwise-softmax`."""
     learning_rate: float = Field(default=2e-5, gt=0)
     optimizer: Literal["adamw", "adam"] = "adamw"
     weight_decay: float = Field(default=0.01, ge=0)
@@ -128,10 +128,10 @@ class Recipe(Section):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Recipe:
-        if self.model.kind == "siamese" and self.training.loss != "mse":
-            raise ValueError("the siamese model gives a cosine: its loss is mse")
-        if self.model.kind == "cross-encoder" and self.training.loss == "mse":
-            raise ValueError("loss mse is for the siamese model's cosine")
+        if self.model.kind == "siamese" and self.training.loss != "cosine-mse":
+            raise ValueError("the siamese model gives a cosine: its loss is cosine-mse")
+        if self.model.kind == "cross-encoder" and self.training.loss == "cosine-mse":
+            raise ValueError("loss cosine-mse is for the siamese model's cosine")
         return self
 
 

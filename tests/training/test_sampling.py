@@ -36,14 +36,14 @@ def test_pairwise_samples_each_epoch_anew_and_the_same_for_the_same_seed() -> No
 
 def test_listwise_keeps_positives_and_bounds_the_list() -> None:
     labels = [1] + [0] * 40
-    drawn = draw_units([list(range(41))], labels, loss="listwise", negatives=1, seed=(0, 0))
+    drawn = draw_units([list(range(41))], labels, loss="listwise-softmax", negatives=1, seed=(0, 0))
     assert len(drawn.units[0]) == MAX_LIST
     assert drawn.units[0][0] == 0
     assert len(set(drawn.units[0])) == MAX_LIST
 
 
 def test_listwise_leaves_out_what_teaches_no_order() -> None:
-    drawn = draw_units(GROUPS, LABELS, loss="listwise", negatives=1, seed=(0, 0))
+    drawn = draw_units(GROUPS, LABELS, loss="listwise-softmax", negatives=1, seed=(0, 0))
     assert [sorted(unit) for unit in drawn.units] == [[0, 1, 2, 3], [9, 10, 11]]
     assert drawn.left_out == 2
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from anselect.errors import UsageError
 from anselect.evaluation.judgements import BoolArray, FloatArray, IntArray, Judgements
+from anselect.evaluation.ordering import order_candidates
 
 DEFAULT_MEASURES: Final = ("MAP", "MRR", "P@1", "P@5", "R@1", "R@5", "nDCG@5", "nDCG@10")
 
@@ -117,8 +118,7 @@ def measure_questions(
     positives = judgements.positives
     sizes, is_correct, scores, tie_order = _only_found(judgements, scores, tie_order, is_found)
     question = np.repeat(np.arange(sizes.size), sizes)
-    keys = (-scores, question) if tie_order is None else (tie_order, -scores, question)
-    order = np.lexsort(keys)
+    order = order_candidates(sizes, scores, tie_order)
     is_correct = is_correct[order]
     ties = _find_ties(sizes, question, scores[order], is_correct)
     hits, worst, best = _rank(ties, sizes, is_correct, is_strict=tie_order is not None)
