@@ -66,8 +66,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ties:
-    """The groups of candidates with equal scores, best group first, question after question."""
+class _Groups:
+    """The groups of equal scores that hold a correct candidate, best group first, question after question."""
 
     question: IntArray
     before: IntArray
@@ -76,12 +76,6 @@ class _Ties:
     """How many of them are correct."""
     size: IntArray
     correct: IntArray
-
-    @property
-    def place(self) -> IntArray:
-        """[C] each candidate's place within its group, from 0."""
-        ends = np.cumsum(self.size)
-        return np.arange(int(self.size.sum())) - np.repeat(ends - self.size, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +109,16 @@ def measure_questions(
     A question without a correct candidate gets 0 in every measure.
     """
     kinds = {name: Measure.parse(name) for name in measures}
-    positives = judgements.positives
     sizes, is_correct, scores, tie_order = _only_found(judgements, scores, tie_order, is_found)
-    question = np.repeat(np.arange(sizes.size), sizes)
     order = order_candidates(sizes, scores, tie_order)
-    is_correct = is_correct[order]
-    ties = _find_ties(sizes, question, scores[order], is_correct)
-    hits, worst, best = _rank(ties, sizes, is_correct, is_strict=tie_order is not None)
+    correct_at = np.flatnonzero(is_correct[order])
+    starts_group = _starts_group(sizes, scores[order])
+    hits = _find_hits(sizes, starts_group, correct_at, is_strict=tie_order is not None)
+    positives = judgements.positives
     return Measured(
-        measures={name: _bounded_values(kind, positives, (hits, worst, best)) for name, kind in kinds.items()},
-        tied_pairs=_sum_by(ties.question, ties.size * (ties.size - 1) / 2, sizes.size).astype(np.int64),
-        first_correct=hits.first,
+        measures={name: _bounded_values(kind, positives, hits) for name, kind in kinds.items()},
+        tied_pairs=_tied_pairs(sizes, starts_group),
+        first_correct=hits[0].first,
     )
 
 
@@ -139,71 +132,97 @@ def _only_found(
     return sizes, judgements.is_correct[is_found], scores[is_found], tie_order
 
 
-def _find_ties(sizes: IntArray, question: IntArray, scores: FloatArray, is_correct: BoolArray) -> _Ties:
-    """Cut the sorted candidates into groups of equal question and score."""
-    starts_group = np.ones(scores.size, dtype=np.bool_)
-    starts_group[1:] = (question[1:] != question[:-1]) | (scores[1:] != scores[:-1])
+def _starts_group(sizes: IntArray, scores: FloatArray) -> BoolArray:
+    """Mark the sorted candidates [C] whose score differs from the one above, or that have none above."""
+    starts = np.ones(scores.size, dtype=np.bool_)
+    starts[1:] = scores[1:] != scores[:-1]
+    starts[(np.cumsum(sizes) - sizes)[sizes > 0]] = True
+    return starts
+
+
+def _tied_pairs(sizes: IntArray, starts_group: BoolArray) -> IntArray:
+    """Count the pairs [Q] of equal scores: n(n-1)/2 in a group of n, that is for each member the members above it."""
     start = np.flatnonzero(starts_group)
-    end = np.append(start[1:], scores.size)[: start.size]
-    correct_above = np.concatenate([[0], np.cumsum(is_correct)])
-    question_start = (np.cumsum(sizes) - sizes)[question[start]]
-    return _Ties(
-        question=question[start],
-        before=start - question_start,
-        correct_before=correct_above[start] - correct_above[question_start],
-        size=end - start,
-        correct=correct_above[end] - correct_above[start],
+    size = np.diff(start, append=starts_group.size)
+    start, size = start[size > 1], size[size > 1]
+    question = np.searchsorted(np.cumsum(sizes), start, side="right")
+    return _sum_by(question, size * (size - 1) / 2, sizes.size).astype(np.int64)
+
+
+def _find_hits(
+    sizes: IntArray, starts_group: BoolArray, correct_at: IntArray, *, is_strict: bool
+) -> tuple[_Hits, _Hits, _Hits]:
+    """Return where correct candidates stand: as the ranking says, at worst, at best."""
+    groups = _find_groups(sizes, starts_group, correct_at)
+    best = _ordered_hits(groups, groups.before, sizes.size)
+    if not (groups.size > groups.correct).any():
+        return best, best, best
+    worst = _ordered_hits(groups, groups.before + groups.size - groups.correct, sizes.size)
+    if not is_strict:
+        return _expected_hits(groups, sizes.size), worst, best
+    alone = _find_groups(sizes, np.ones_like(starts_group), correct_at)
+    return _ordered_hits(alone, alone.before, sizes.size), worst, best
+
+
+def _find_groups(sizes: IntArray, starts_group: BoolArray, correct_at: IntArray) -> _Groups:
+    """Gather the places of the correct candidates, in sorted order, into groups of equal scores."""
+    start = np.flatnonzero(starts_group)
+    group_at, correct = np.unique(np.cumsum(starts_group)[correct_at] - 1, return_counts=True)
+    size = np.diff(start, append=starts_group.size)[group_at]
+    start = start[group_at]
+    ends = np.cumsum(sizes)
+    question = np.searchsorted(ends, start, side="right")
+    above = np.cumsum(correct) - correct
+    is_first = np.diff(question, prepend=-1) > 0
+    return _Groups(
+        question=question,
+        before=start - (ends - sizes)[question],
+        correct_before=above - above[is_first][np.cumsum(is_first) - 1],
+        size=size,
+        correct=correct,
     )
 
 
-def _rank(ties: _Ties, sizes: IntArray, is_correct: BoolArray, *, is_strict: bool) -> tuple[_Hits, _Hits, _Hits]:
-    """Return where correct candidates stand: as the ranking says, at worst, at best."""
-    if not (ties.size > 1).any():
-        hits = _strict_hits(sizes, is_correct)
-        return hits, hits, hits
-    place, size, correct = ties.place, np.repeat(ties.size, ties.size), np.repeat(ties.correct, ties.size)
-    worst, best = _strict_hits(sizes, place >= size - correct), _strict_hits(sizes, place < correct)
-    hits = _strict_hits(sizes, is_correct) if is_strict else _expected_hits(ties, sizes.size)
-    return hits, worst, best
+def _ordered_hits(groups: _Groups, above: IntArray, questions: int) -> _Hits:
+    """Let the correct candidates of each group follow each other, below so many candidates of the question."""
+    group, place = _members(groups.correct)
+    rank = above[group] + place + 1
+    number = groups.correct_before[group] + place + 1
+    first = np.full(questions, np.nan)
+    is_first = number == 1
+    first[groups.question[group[is_first]]] = rank[is_first]
+    reciprocal = np.nan_to_num(1 / first)
+    return _Hits(groups.question[group], rank, np.ones(rank.size), number / rank, reciprocal, first)
 
 
-def _strict_hits(sizes: IntArray, is_correct: BoolArray) -> _Hits:
-    """Read the hits off a ranking without ties."""
-    starts = np.cumsum(sizes) - sizes
-    place = np.flatnonzero(is_correct)
-    question = np.repeat(np.arange(sizes.size), sizes)[place]
-    rank = place - starts[question] + 1
-    found = np.bincount(question, minlength=sizes.size)
-    number = np.arange(place.size) - (np.cumsum(found) - found)[question] + 1
-    first = np.full(sizes.size, np.nan)
-    first[question[number == 1]] = rank[number == 1]
-    return _Hits(question, rank, np.ones(place.size), number / rank, reciprocal=np.nan_to_num(1 / first), first=first)
-
-
-def _expected_hits(ties: _Ties, questions: int) -> _Hits:
+def _expected_hits(groups: _Groups, questions: int) -> _Hits:
     """Average over all orders of each group.
 
     In a group of n candidates of which r are correct, each place holds a correct one with chance r/n, and given that,
     each other place of the group does with chance (r-1)/(n-1).
     """
-    group = np.flatnonzero(ties.correct)
-    group = np.repeat(group, ties.size[group])
-    size, correct = ties.size[group], ties.correct[group]
-    place = ties.place[np.repeat(ties.correct > 0, ties.size)]
-    rank = ties.before[group] + place + 1
-    above = ties.correct_before[group] + place * (correct - 1) / np.maximum(size - 1, 1)
-    reciprocal, first = _expected_first(ties, questions)
-    return _Hits(ties.question[group], rank, correct / size, (above + 1) / rank, reciprocal=reciprocal, first=first)
+    group, place = _members(groups.size)
+    size, correct = groups.size[group], groups.correct[group]
+    rank = groups.before[group] + place + 1
+    above = groups.correct_before[group] + place * (correct - 1) / np.maximum(size - 1, 1)
+    reciprocal, first = _expected_first(groups, questions)
+    return _Hits(groups.question[group], rank, correct / size, (above + 1) / rank, reciprocal, first)
 
 
-def _expected_first(ties: _Ties, questions: int) -> tuple[FloatArray, FloatArray]:
+def _members(sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for each member of groups of such sizes its group and its place in it, from 0."""
+    group = np.repeat(np.arange(sizes.size), sizes)
+    return group, np.arange(group.size) - (np.cumsum(sizes) - sizes)[group]
+
+
+def _expected_first(groups: _Groups, questions: int) -> tuple[FloatArray, FloatArray]:
     """Return the expected reciprocal rank and rank of the first correct candidate, which the first such group holds."""
-    group = np.flatnonzero((ties.correct > 0) & (ties.correct_before == 0))
-    before, size, correct = ties.before[group], ties.size[group], ties.correct[group]
+    group = np.flatnonzero(groups.correct_before == 0)
+    before, size, correct = groups.before[group], groups.size[group], groups.correct[group]
     first = np.full(questions, np.nan)
-    first[ties.question[group]] = before + (size + 1) / (correct + 1)
+    first[groups.question[group]] = before + (size + 1) / (correct + 1)
     reciprocal = np.zeros(questions)
-    reciprocal[ties.question[group]] = _expected_reciprocal(before, size, correct)
+    reciprocal[groups.question[group]] = _expected_reciprocal(before, size, correct)
     return reciprocal, first
 
 
