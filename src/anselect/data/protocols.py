@@ -135,13 +135,12 @@ _ALL = (
     Protocol(
         "trec_eval",
         Counting.every,
-        "What `trec_eval -c` prints: single-precision scores, ties by descending id, candidates and questions that the "
-        "run lacks count as not found.",
+        "What `trec_eval -c` prints: single-precision scores, candidates and questions that the run lacks count as not "
+        "found, and ties go by descending id, so that figures with ties depend on how ids are spelled.",
         ties=Ties.docno_descending,
         for_own_files=True,
         single_precision=True,
         keeps_missing=False,
-        warning="trec_eval breaks ties by candidate id: where scores tie, its figure depends on how ids are spelled.",
     ),
     Protocol(
         "cete",

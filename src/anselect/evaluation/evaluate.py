@@ -134,7 +134,7 @@ def _tie_order(ties: Ties, questions: Sequence[Question], judgements: Judgements
 
 def descending_ids(questions: Sequence[Question]) -> IntArray:
     """Number the candidates [C] so that within each question the id that is last in byte order comes first."""
-    ids = [candidate.id.encode() for question in questions for candidate in question.candidates]
+    ids = [candidate.id.encode(errors="surrogatepass") for question in questions for candidate in question.candidates]
     order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
     places = np.empty(len(ids), dtype=np.int64)
     places[order] = np.arange(len(ids))

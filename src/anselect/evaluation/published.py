@@ -1,0 +1,50 @@
+"""The figures that papers print for a data set, from published.toml, with the protocol they are believed to follow."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from anselect.data.protocols import Counting, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """What a paper prints for one of its systems."""
+
+    paper: str
+    system: str
+    map: float
+    mrr: float
+    protocol: str | None
+    """The protocol that it is believed to follow; None where nothing is known."""
+
+
+def published_figures(data: str | None, split: str, protocol: Protocol) -> list[PublishedFigure]:
+    """Return the printed figures to set beside a result, highest MAP first.
+
+    Papers print test figures only. TrecQA has two sets of them, for the clean and for the raw questions; the latter
+    mixes two ways to count, see `PublishedFigure.protocol`.
+    """
+    if data is None or split != "test":
+        return []
+    wanted = data
+    if data == "trecqa":
+        wanted = "trecqa-clean" if protocol.counting is Counting.mixed else "trecqa-raw"
+    figures = [
+        PublishedFigure(paper["name"], system, printed[wanted][0], printed[wanted][1], paper["protocols"].get(wanted))
+        for paper in _papers().values()
+        for system, printed in paper["systems"].items()
+        if wanted in printed
+    ]
+    return sorted(figures, key=lambda figure: (-figure.map, -figure.mrr, figure.paper, figure.system))
+
+
+@cache
+def _papers() -> Mapping[str, Any]:
+    text = resources.files("anselect.evaluation").joinpath("published.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
