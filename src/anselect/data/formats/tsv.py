@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from anselect.data.files import read_lines
+from anselect.data.formats.checks import single_line
 from anselect.data.formats.flat_records import flat_records
 from anselect.data.formats.rows import group_rows, parse_records
 from anselect.data.located import LocatedQuestion, unique_questions
 from anselect.data.text_target import open_text_target
 from anselect.records import Question
-
-# A tab or a line end would break the row, a NUL would make the file look binary.
-_UNHOLDABLE = re.compile(r"[\t\r\n\0]")
 
 
 def read_tsv(path: Path) -> Iterator[Question]:
@@ -29,7 +26,7 @@ def read_located_tsv(path: Path) -> Iterator[LocatedQuestion]:
 
 
 def write_tsv(questions: Iterable[Question], path: Path) -> None:
-    """Write questions; a tab, line end or NUL inside a text becomes a blank, as this format cannot hold it."""
+    """Write questions; white space with a tab or a line end in it, and NUL, become a blank: TSV cannot hold them."""
     with open_text_target(path) as file:
         for record in flat_records(questions):
-            file.write("\t".join(_UNHOLDABLE.sub(" ", cell) for cell in record) + "\n")
+            file.write("\t".join(single_line(cell).replace("\0", " ") for cell in record) + "\n")

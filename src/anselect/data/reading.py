@@ -1,0 +1,137 @@
+"""Files of any format to questions, and questions to files of any format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from anselect.data import treebank
+from anselect.data.files import STDIN, open_binary, require_file
+from anselect.data.format_table import FORMATS, Format, find_format
+from anselect.data.formats.checks import shown
+from anselect.data.formats.wikiqa import COLUMNS as WIKIQA_COLUMNS
+from anselect.data.holding import without_surrogates
+from anselect.data.located import LocatedQuestion
+from anselect.errors import DataError, MissingFileError, UsageError
+from anselect.records import Question
+
+__all__ = ["FORMATS", "Format", "detect_format", "find_format", "read_located", "read_questions", "write_questions"]
+
+HEAD_BYTES: Final = 64 * 1024
+"""How much of a file is looked at to tell its format."""
+# What gives a format away, in the order in which it is looked for.
+_SIGNS: Final[tuple[tuple[str, re.Pattern[bytes]], ...]] = (
+    ("parquet", re.compile(rb"PAR1")),
+    ("yahoocqa", re.compile(rb"PK\x03\x04|\x80[\x02-\x05]")),
+    ("trecqa-xml", re.compile(rb"\s*<QApairs\b")),
+    ("semeval2016", re.compile(rb"\s*<.*<(?:!ELEMENT )?(?:Thread|RelQuestion)\b", re.DOTALL)),
+    ("semeval2015", re.compile(rb"\s*<.*<Question\b", re.DOTALL)),
+    ("jsonl", re.compile(rb"\s*\{")),
+    ("wikiqa", re.compile("\t".join(WIKIQA_COLUMNS).encode() + rb"\r?\n")),
+    ("tsv", re.compile(rb"[^\n]*\t")),
+)
+
+
+def read_questions(
+    path: Path, *, input_format: str | None = None, split: str | None = None, detokenize: bool = False
+) -> Iterator[Question]:
+    """Read the questions of a file or folder, streaming where the format can; `-` is stdin.
+
+    Without `input_format` it is detected. `split` names one of several in a YahooCQA file and is a UsageError for
+    another format; `detokenize` turns Penn Treebank tokens, as in TrecQA, into text.
+    """
+    name = input_format or detect_format(path)
+    found = find_format(name)
+    if split is not None and "split" not in found.options:
+        raise UsageError(f"expected no --split for {name}, whose files hold one split, got {split!r}: leave it out")
+    options = {} if split is None else {"split": split}
+    if not detokenize:
+        return found.read(path, **options)
+    if "detokenize" in found.options:
+        return found.read(path, detokenize=True)
+    return (_detokenized(question) for question in found.read(path, **options))
+
+
+def read_located(path: Path, *, input_format: str | None = None) -> Iterator[LocatedQuestion]:
+    """Read the questions with the lines they stand on, where the format has lines; repeated ids may pass."""
+    return find_format(input_format or detect_format(path)).read_located(path)
+
+
+def write_questions(questions: Iterable[Question], path: Path, *, output_format: str | None = None) -> None:
+    """Write questions to a file or folder, gzip for `.gz`, stdout for `-`; the name tells the format if nothing else.
+
+    What the format cannot hold is left out, see `convert`. Nothing stands under the name until all is written.
+    """
+    name = output_format or detect_output_format(path)
+    target = find_format(name)
+    if not target.is_stream and (path == STDIN or path.suffix == ".gz"):
+        raise UsageError(f"expected a plain {'folder' if target.is_folder else 'file'} name for {name}, got '{path}'")
+    target.write(questions if target.holds.surrogates else map(without_surrogates, questions), path)
+
+
+def detect_format(path: Path) -> str:
+    """Tell the format of a file or folder by its ending and, where that is not enough, by how it begins."""
+    if path == STDIN:
+        raise UsageError(f"expected --input-format with '-', got none: there are {', '.join(FORMATS)}")
+    if path.is_dir():
+        return _detect_folder(path)
+    require_file(path)
+    ending = _ending(path)
+    # A WikiQA file is named .tsv as well, and only its header tells.
+    if ending != ".tsv" and (name := _by_ending(ending)):
+        return name
+    head = _head(path)
+    for name, sign in _SIGNS:
+        if sign.match(head):
+            return name
+    if name := _by_ending(ending):
+        return name
+    got = shown(head[:40].decode(errors="replace")) if head else "an empty file"
+    message = f"expected a file that tells its format, got {got}: give --input-format, one of {', '.join(FORMATS)}"
+    raise DataError(message, path=path)
+
+
+def detect_output_format(path: Path) -> str:
+    """Tell by the name which format is meant.
+
+    >>> detect_output_format(Path("out.jsonl.gz"))
+    'jsonl'
+    """
+    name = _by_ending(_ending(path))
+    if name is None:
+        raise UsageError(
+            f"expected a name that tells the format (such as .tsv, .jsonl), got '{path}': "
+            f"give --output-format, one of {', '.join(FORMATS)}"
+        )
+    return name
+
+
+def _detect_folder(path: Path) -> str:
+    names = {entry.name for entry in path.iterdir()}
+    if names & {"a.toks", "b.toks"}:
+        return "toks"
+    if any(".POSInput" in name for name in names):
+        return "jacana"
+    raise MissingFileError(f"{path}: expected a file, or a folder of toks or POSInput files, got another folder")
+
+
+def _ending(path: Path) -> str:
+    named = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return named.suffix.lower()
+
+
+def _by_ending(ending: str) -> str | None:
+    return next((name for name, found in FORMATS.items() if ending in found.extensions), None)
+
+
+def _head(path: Path) -> bytes:
+    with open_binary(path) as file:
+        return file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
+
+
+def _detokenized(question: Question) -> Question:
+    candidates = (replace(each, text=treebank.detokenize(each.text)) for each in question.candidates)
+    return replace(question, text=treebank.detokenize(question.text), candidates=tuple(candidates))
