@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from anselect.data.protocols import PROTOCOLS
 from anselect.evaluation.baselines import BASELINES, baseline_scores
+from anselect.evaluation.evaluate import evaluate_scores
 from anselect.records import Candidate, Question
 
 LN = math.log
@@ -98,3 +100,38 @@ def test_file_order_puts_every_correct_candidate_of_trecqa_first(benchmark_data:
     for question, scores in zip(questions, baseline_scores(questions)["file order"], strict=True):
         worst = min(s for s, candidate in zip(scores, question.candidates, strict=True) if candidate.is_correct)
         assert all(s < worst for s, c in zip(scores, question.candidates, strict=True) if not c.is_correct)
+
+
+@pytest.mark.parametrize(
+    ("file", "protocol", "figures"),
+    [
+        pytest.param(
+            "trecqa/test-raw.tsv",
+            "clean",
+            {"constant": (0.3990, 0.4661), "file order": (1.0, 1.0), "BM25": (0.6984, 0.7911)},
+            id="trecqa_clean",
+        ),
+        pytest.param("trecqa/test-raw.tsv", "raw-89", {"constant": (0.5408, 0.5921)}, id="trecqa_raw_89"),
+        pytest.param(
+            "wikiqa/test.tsv",
+            "243",
+            {
+                "constant": (0.3992, 0.4071),
+                "file order": (0.6421, 0.6427),
+                "shortest": (0.3236, 0.3235),
+                "longest": (0.4714, 0.4768),
+                "IDF overlap": (0.6239, 0.6304),
+                "BM25": (0.6018, 0.6114),
+            },
+            id="wikiqa_243",
+        ),
+    ],
+)
+def test_figures_on_the_benchmarks(
+    benchmark_data: Path, file: str, protocol: str, figures: dict[str, tuple[float, float]]
+) -> None:
+    questions = read_questions(benchmark_data / file)
+    found = baseline_scores(questions)
+    for name, expected in figures.items():
+        measures = evaluate_scores(questions, found[name], protocol=PROTOCOLS[protocol]).measures
+        assert (measures["MAP"].value, measures["MRR"].value) == pytest.approx(expected, abs=5e-5), name
