@@ -1,0 +1,189 @@
+"""A trained model with its tokenizer goes to one folder and comes back from it; the folder is whole or it is not there.
+
+The folder is an ordinary Hugging Face one (config.json, model.safetensors, tokenizer.json) with a manifest that
+names every file and its sha256. A folder without a matching manifest is never taken for a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from safetensors import SafetensorError
+from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+import anselect
+from anselect.data.files import file_sha256
+from anselect.errors import AnselectError, DataError, MissingFileError, UsageError
+from anselect.modeling.cross_encoder import NO_HIGHLIGHT, AnswerSelectionModel
+from anselect.modeling.encoders import quiet
+from anselect.modeling.siamese import SiameseModel
+
+MANIFEST: Final = "checkpoint.json"
+FORMAT_VERSION: Final = 1
+"""Grows when a folder of this version can no longer be read as one of the version before."""
+
+MODELS: Final[Mapping[str, type[AnswerSelectionModel | SiameseModel]]] = {
+    "anselect-cross-encoder": AnswerSelectionModel,
+    "anselect-siamese": SiameseModel,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a checkpoint folder holds."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    """None for models that read features instead of tokens."""
+    config: PreTrainedConfig
+
+    @property
+    def highlight(self) -> str | None:
+        """Name of the highlighting that the model was trained with, None for plain text."""
+        return getattr(self.config, "highlight", None)
+
+    def require_highlight(self, provided: str | None) -> None:
+        """Raise UsageError unless texts are prepared in the way that the model was trained on.
+
+        A model that never saw an entity marked (or only ever saw them marked) gives scores on other texts that
+        look right and are not.
+        """
+        provided = None if provided == NO_HIGHLIGHT else provided
+        if provided != self.highlight:
+            wanted = f"highlighting '{self.highlight}'" if self.highlight else "plain text"
+            came = f"highlighting '{provided}'" if provided else "plain text"
+            raise UsageError(f"the model was trained on {wanted}, got {came}: prepare texts as in training")
+
+
+def save_checkpoint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, folder: Path) -> None:
+    """Write a model and its tokenizer to a folder, which appears, or replaces its predecessor, only when complete.
+
+    A failure on the way (a full disk, a kill) leaves the folder as it was.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with quiet(), _explained_write(folder):
+            model.save_pretrained(part)
+            if tokenizer is not None:
+                tokenizer.save_pretrained(part)
+        _write_manifest(part)
+        _swap(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read a checkpoint folder back, on the CPU and ready to score.
+
+    Raises MissingFileError if there is none, DataError (one line) if it is half-written, damaged or of another version.
+    """
+    _recover(folder)
+    if not folder.is_dir():
+        raise MissingFileError(f"{folder}: no such checkpoint folder")
+    check_checkpoint(folder)
+    kind = str(_read_json(folder / "config.json").get("model_type"))
+    if kind not in MODELS:
+        raise DataError(f"expected model_type {' or '.join(MODELS)}, got '{kind}'", path=folder / "config.json")
+    model_class: Any = MODELS[kind]
+    with quiet(), _explained_read(folder):
+        model, report = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)
+        has_tokenizer = (folder / "tokenizer.json").is_file()
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True) if has_tokenizer else None
+    wrong = sorted(report["missing_keys"]) + sorted(report["unexpected_keys"])
+    if wrong:
+        raise DataError(f"expected the weights that config.json asks for, {wrong[0]} does not fit", path=folder)
+    model.eval()
+    return Checkpoint(model=model, tokenizer=tokenizer, config=model.config)
+
+
+def check_checkpoint(folder: Path) -> None:
+    """Raise DataError unless every file of the folder is the one that was written."""
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"expected {MANIFEST}, it is not there: not a checkpoint, or half-written", path=folder)
+    manifest = _read_json(folder / MANIFEST)
+    version, files = manifest.get("format_version"), manifest.get("files")
+    if version != FORMAT_VERSION:
+        message = f"expected checkpoint version {FORMAT_VERSION}, got {version} (anselect {manifest.get('anselect')})"
+        raise DataError(f"{message}: use that version of anselect, or train again", path=folder)
+    if not isinstance(files, dict) or "config.json" not in files:
+        raise DataError("expected a list of files, it is damaged: train again or copy it anew", path=folder / MANIFEST)
+    for name, expected in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise DataError(f"expected {name}, it is not there: copy the checkpoint anew", path=folder)
+        if file_sha256(path) != expected:
+            raise DataError("expected the content of the manifest, got another: copy the checkpoint anew", path=path)
+
+
+def _write_manifest(folder: Path) -> None:
+    files = {}
+    for path in sorted(folder.iterdir()):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        files[path.name] = file_sha256(path)
+    manifest = {"format_version": FORMAT_VERSION, "anselect": anselect.__version__, "files": files}
+    with (folder / MANIFEST).open("w", encoding="utf-8") as text:
+        json.dump(manifest, text, indent=2)
+        text.flush()
+        os.fsync(text.fileno())
+
+
+def _backup(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def _swap(part: Path, folder: Path) -> None:
+    # A folder cannot be renamed over another; a kill between the two renames leaves the backup, which _recover restores
+    _recover(folder)
+    backup = _backup(folder)
+    if folder.exists():
+        folder.rename(backup)
+    part.rename(folder)
+    shutil.rmtree(backup, ignore_errors=True)
+
+
+def _recover(folder: Path) -> None:
+    """Undo or finish a swap that was interrupted."""
+    backup = _backup(folder)
+    if backup.is_dir() and folder.exists():
+        shutil.rmtree(backup)
+    elif backup.is_dir():
+        backup.rename(folder)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"expected JSON, got a damaged file ({error})", path=path) from error
+    if not isinstance(content, dict):
+        raise DataError(f"expected a JSON object, got {type(content).__name__}", path=path)
+    return content
+
+
+@contextmanager
+def _explained_write(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except SafetensorError as error:
+        raise AnselectError(
+            f"{folder}: the checkpoint could not be written ({error}); what was there is kept"
+        ) from error
+
+
+@contextmanager
+def _explained_read(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise DataError(f"expected a model that can be loaded: {reason}", path=folder) from error
