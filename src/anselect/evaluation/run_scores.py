@@ -33,7 +33,7 @@ class RunScores:
         ]
         more = ["…"] if len(self.missing) > _EXAMPLES else []
         return (
-            f"the run lacks {len(self.missing)} of {total} candidates, which are ranked last, as one tie: "
+            f"the run lacks {len(self.missing)} of {total} candidates, ranked last as one tie (trec_eval: not found): "
             f"{', '.join(examples + more)}"
         )
 
