@@ -1,4 +1,4 @@
-"""A published ELMo model's two files, `options.json` and `weights.hdf5`, come in; checked settings and layers go out."""
+"""A published ELMo model's two files, `options.json` and `weights.hdf5`, come in; settings and layers go out."""
 
 from __future__ import annotations
 

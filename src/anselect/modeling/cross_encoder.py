@@ -1,0 +1,218 @@
+"""The cross-encoder: token ids of question-candidate pairs come in, logits and P(correct) go out.
+
+A Hugging Face model of our own, an encoder of any family with one of `heads.HEADS` on top. One folder holds all of it;
+the encoder's original folder is not needed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    AddedToken,
+    AutoConfig,
+    AutoModel,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils.generic import ModelOutput
+
+from anselect.errors import UsageError
+from anselect.modeling.encoders import (
+    accepted_inputs,
+    class_vector,
+    load_encoder,
+    load_tokenizer,
+    pooler_options,
+    quiet,
+)
+from anselect.modeling.heads import HEADS, HeadSettings, build_head, one_logit
+from anselect.modeling.pair_tokens import PairBatch, pair_template
+
+POOLINGS: Final = ("class", "pooler")
+NO_HIGHLIGHT: Final = "none"
+"""How recipes write "plain text"; the same as None."""
+
+
+class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+    """Settings of an `AnswerSelectionModel`; transformers makes a dataclass of it."""
+
+    model_type = "anselect-cross-encoder"
+    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
+
+    encoder_config: PreTrainedConfig | dict[str, Any] | None = None
+    """The encoder's own settings."""
+    encoder_name: str = ""
+    """What the encoder was called when training began; kept for the record only."""
+    head: str = "linear"
+    cell: str = "rnn"
+    """Recurrent cell of the `rnn` head."""
+    dropout: float = 0.2
+    pooling: str = "class"
+    """What a head gets for the pair as a whole: the class token's last hidden state (as the papers write), or `pooler`,
+    BERT's own pooling layer on top of it (as `BertForSequenceClassification` does)."""
+    class_position: str = "first"
+    """Where the class token stands among the tokens that are not padding: first, or last (XLNet)."""
+    max_tokens: int = 128
+    highlight: str | None = None
+    """Name of the highlighting that every text must have been through; None for plain text."""
+    highlight_tokens: list[str] | tuple[str, ...] = ()
+
+    def __post_init__(self, **others: object) -> None:
+        if not isinstance(self.encoder_config, PreTrainedConfig):
+            named = dict(self.encoder_config or {"model_type": "bert"})
+            self.encoder_config = AutoConfig.for_model(**named)
+        self.highlight = None if self.highlight == NO_HIGHLIGHT else self.highlight
+        if self.head in HEADS and self.id2label is None:
+            others.setdefault("num_labels", HEADS[self.head].labels)
+        super().__post_init__(**others)  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class AnswerSelectionOutput(ModelOutput):
+    """What the model returns: two logits per pair (wrong, correct), or one for the `sigmoid` head."""
+
+    logits: Tensor | None = None
+
+
+class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+    """Encoder + head. `from_encoder` starts from pre-trained weights, `from_pretrained` from a saved model."""
+
+    config_class = AnswerSelectionConfig
+    base_model_prefix = "encoder"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+
+    config: AnswerSelectionConfig
+    encoder: PreTrainedModel
+
+    def __init__(self, config: AnswerSelectionConfig, encoder: PreTrainedModel | None = None) -> None:
+        super().__init__(config)
+        if config.pooling not in POOLINGS:
+            raise UsageError(f"unknown pooling '{config.pooling}': choose from {', '.join(POOLINGS)}")
+        self.encoder = encoder or _empty_encoder(config)
+        # One object, so that growing the encoder's embeddings is saved with the model's settings.
+        config.encoder_config = self.encoder.config
+        width = self.encoder.config.hidden_size
+        self.head = build_head(config.head, HeadSettings(width=width, dropout=config.dropout, cell=config.cell))
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def from_encoder(
+        cls,
+        name: str,
+        *,
+        attention: str | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> tuple[AnswerSelectionModel, PreTrainedTokenizerBase]:
+        """Put a new head on a named pre-trained encoder; return it with the encoder's tokenizer.
+
+        `settings` are those of `AnswerSelectionConfig`. The head's weights come from torch's random state.
+        """
+        tokenizer = load_tokenizer(name)
+        encoder = load_encoder(name, pooler=settings.get("pooling") == "pooler", attention=attention)
+        encoder.config.name_or_path = name  # not the folder that it was found in on this machine
+        config = AnswerSelectionConfig(  # type: ignore[call-arg]
+            encoder_config=encoder.config,
+            encoder_name=name,
+            class_position=pair_template(tokenizer).class_position,
+            # A config hands its own choice down to its parts, and would undo the encoder's.
+            attn_implementation=encoder.config._attn_implementation,
+            **settings,
+        )
+        limit = most_tokens(encoder.config)
+        if limit is not None and config.max_tokens > limit:
+            raise UsageError(f"max_tokens is {config.max_tokens}: {name} takes at most {limit}")
+        return cls(config, encoder=encoder), tokenizer
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        question_mask: Tensor | None = None,
+        candidate_mask: Tensor | None = None,
+    ) -> AnswerSelectionOutput:
+        """Return the logits of B pairs; the masks are needed by the heads that read single tokens (bow, cnn, rnn)."""
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        output = self.encoder(**accepted_inputs(self.encoder, inputs))
+        if question_mask is None or candidate_mask is None:
+            if self.config.head not in ("linear", "fc", "sigmoid"):
+                raise UsageError(f"the head '{self.config.head}' needs question_mask and candidate_mask")
+            question_mask = candidate_mask = torch.zeros_like(attention_mask, dtype=torch.bool)
+        hidden = output.last_hidden_state
+        logits = self.head(hidden, self._pooled(output, attention_mask), question_mask, candidate_mask)
+        return AnswerSelectionOutput(logits=logits)
+
+    @torch.inference_mode()
+    def score(self, batch: PairBatch) -> Tensor:
+        """Return P(correct) of each pair (B), without dropout: softmax over two logits, or sigmoid of one."""
+        was_training = self.training
+        self.eval()  # type: ignore[no-untyped-call]
+        try:
+            inputs = {name: tensor.to(self.device) for name, tensor in batch.model_inputs().items()}
+            return probabilities(self(**inputs).logits)
+        finally:
+            self.train(was_training)
+
+    def add_highlight_tokens(self, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str], *, highlight: str) -> int:
+        """Make each token a single piece with an embedding of its own; return how many were new.
+
+        `highlight` names the way of highlighting, which whoever scores with this model has to apply. New rows are drawn
+        around the mean of the known ones.
+        """
+        # Not "special" ones: those would be read as plain text, as all special names in texts are.
+        added = [AddedToken(token, normalized=False, special=False) for token in tokens]
+        new = tokenizer.add_tokens(added)
+        if len(tokenizer) > self.encoder.config.vocab_size:
+            with quiet():
+                self.encoder.resize_token_embeddings(len(tokenizer))
+        self.config.highlight = highlight
+        self.config.highlight_tokens = list(tokens)
+        return int(new)
+
+    def _pooled(self, output: ModelOutput, attention_mask: Tensor) -> Tensor:
+        if self.config.pooling == "class":
+            return class_vector(output["last_hidden_state"], attention_mask, self.config.class_position)
+        pooled = output.get("pooler_output")
+        if not isinstance(pooled, Tensor):
+            raise UsageError(f"{type(self.encoder).__name__} has no pooler: set pooling to 'class'")
+        return pooled
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)  # type: ignore[no-untyped-call]
+        if isinstance(module, nn.RNNBase):
+            for name, parameter in module.named_parameters():
+                if "weight_hh" in name:
+                    nn.init.orthogonal_(parameter)
+                elif "weight_ih" in name:
+                    nn.init.xavier_uniform_(parameter)
+                else:
+                    nn.init.zeros_(parameter)
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Return P(correct) of logits (…, 1) or (…, 2), computed in float32 at least."""
+    return torch.sigmoid(one_logit(logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits))
+
+
+def most_tokens(config: PreTrainedConfig) -> int | None:
+    """Return how many tokens an encoder can take, None for one with relative positions only (XLNet)."""
+    limit = getattr(config, "max_position_embeddings", None)
+    # RoBERTa and MPNet count positions from behind the padding index: 514 rows serve 512 tokens.
+    offset = 2 if config.model_type in ("roberta", "mpnet", "xlm-roberta", "camembert") else 0
+    return None if limit is None or limit < 0 else limit - offset
+
+
+def _empty_encoder(config: AnswerSelectionConfig) -> PreTrainedModel:
+    settings = cast(PreTrainedConfig, config.encoder_config)
+    options = pooler_options(settings, pooler=config.pooling == "pooler")
+    encoder: PreTrainedModel = AutoModel.from_config(settings, **options)  # type: ignore[no-untyped-call]
+    return encoder
