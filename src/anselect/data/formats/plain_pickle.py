@@ -30,7 +30,7 @@ def load_plain_pickle(data: bytes, path: Path, *, encoding: str = "utf-8") -> An
     """
     _check_opcodes(data, path)
     try:
-        return _PlainUnpickler(io.BytesIO(data), encoding=encoding).load()
+        return PlainUnpickler(io.BytesIO(data), encoding=encoding).load()
     except UnicodeDecodeError as error:
         message = f"expected {encoding} strings in the pickle, got '{error.reason}': name the encoding they are in"
         raise DataError(message, path=path) from error
@@ -38,7 +38,7 @@ def load_plain_pickle(data: bytes, path: Path, *, encoding: str = "utf-8") -> An
         raise DataError(f"expected a whole pickle, got '{error}': fetch the file again", path=path) from error
 
 
-class _PlainUnpickler(pickle.Unpickler):
+class PlainUnpickler(pickle.Unpickler):
     """The second lock: were an opcode to slip through the check, it would still find no class or function."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:  # noqa: ANN401 - as in the base class
@@ -58,7 +58,8 @@ def _check_opcodes(data: bytes, path: Path) -> None:
                 raise DataError(_refusal(opcode.name, argument, place), path=path)
             # A pickler numbers what it remembers one by one; a huge number would make the loader reserve gigabytes.
             if opcode.name in _MEMO_PUT and int(argument or 0) > count:
-                raise DataError(f"expected memo number up to {count} at byte {place}, got {argument}", path=path)
+                message = f"expected a pickle, got a jump to memo number {argument} at byte {place}"
+                raise DataError(f"{message}: is this the published file?", path=path)
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
         raise DataError(f"expected a whole pickle, got '{error}': fetch the file again", path=path) from error
 
