@@ -16,7 +16,6 @@ from anselect.data.located import LocatedQuestion
 from anselect.data.mis_encoding import find_html_entity, find_mis_encoding
 from anselect.data.reading import read_located
 
-
 FEWEST_ORDERED: Final = 2
 """So many questions with both labels must be in label order before it is reported: one alone is chance."""
 ORDERED_SHARE: Final = 0.95

@@ -6,12 +6,16 @@ import html
 import re
 from typing import Final
 
-# The characters that stand for the bytes 0x80 to 0xBF when UTF-8 is read as Latin-1 or as Windows-1252.
-_REST: Final = "\u0080-\u00bf" + "".join(bytes([byte]).decode("cp1252", "ignore") for byte in range(0x80, 0xA0))
-# Ã© for é, â€™ for ’, ðŸ˜€ for an emoji. A lone capital with an accent before a quote mark (CAFÉ”) is sound, so for the
-# letters of other alphabets (Ð¾Ñ‚ for от) two pairs in a row are asked for.
+# What the bytes 0x80 to 0xBF of UTF-8 become when they are read as Windows-1252; read as Latin-1, the first half are
+# control characters, which are wrong in any case. Quotes, dashes and dots also follow a letter in sound texts (CAFÉ”…).
+_QUOTES: Final = "‘’“”•–—…"
+_SIGNS: Final = "€‚ƒ„†‡ˆ‰Š‹ŒŽ˜™š›œžŸ\u00a0-\u00bf"
 _MOJIBAKE: Final = re.compile(
-    f"[\u00c2\u00c3][{_REST}]|(?:[\u00c4-\u00df][{_REST}]){{2}}|[\u00e0-\u00ef][{_REST}]{{2}}|[\u00f0-\u00f4][{_REST}]{{3}}"
+    rf"[ÂÃ](?:[{_SIGNS}]|[{_QUOTES}](?=\w))"  # Ã© for é, Ã–s for Ös
+    rf"|â[€‚„†‡ˆ˜™œ][{_SIGNS}{_QUOTES}]|ï»¿"  # â€™ for ’, â„¢ for ™, the byte order mark
+    rf"|(?:[Ä-ß][{_SIGNS}{_QUOTES}]){{2}}"  # Ð¾Ñ‚ for от: one pair alone may be sound
+    rf"|(?:[à-ï][{_SIGNS}{_QUOTES}]{{2}}){{2}}"  # æ—¥æœ¬ for 日本
+    rf"|ðŸ[{_SIGNS}{_QUOTES}]{{2}}"  # ðŸ˜€ for 😀
 )
 _WRONG: Final = (
     ("a replacement character", re.compile("\ufffd")),
@@ -20,6 +24,8 @@ _WRONG: Final = (
     ("a byte order mark", re.compile("[\ufeff\ufffe]")),
     ("UTF-8 read as Windows-1252", _MOJIBAKE),
 )
+# Whatever is wrong begins with one of these, so that sound texts are passed in one look.
+_SUSPECT: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u00c2-\u00f4\ud800-\udfff\ufeff\ufffd\ufffe]")
 _ENTITY: Final = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]+);")
 
 
@@ -30,6 +36,8 @@ def find_mis_encoding(text: str) -> str | None:
     "UTF-8 read as Windows-1252 in 'e cafÃ© is'"
     >>> find_mis_encoding("the café is closed")
     """
+    if not _SUSPECT.search(text):
+        return None
     for what, sign in _WRONG:
         if found := sign.search(text):
             around = text[max(0, found.start() - 5) : found.end() + 3]

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner, Result
+
+from anselect.cli.data_audit import COLUMNS, audit
+from anselect.errors import DataError, UsageError
+
+app = typer.Typer()
+app.command()(audit)
+
+HEADER = "question_id\tquestion\tcandidate_id\tcandidate\tlabel\n"
+SOUND = HEADER + "1\tWho?\ta\tHe.\t1\n1\tWho?\tb\tIt.\t0\n"
+UNSOUND = HEADER + "1\tWho?\ta\tHe.\t0\n2\tWhen?\ta\tNow.\t0\n3\tWhy?\ta\tSo.\t0\n4\tHow?\ta\tThis &amp; that.\t0\n"
+
+
+def run(*arguments: object, given: str = "") -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+
+
+def test_sound_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(SOUND)
+    result = run(path, "--strict")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert result.stderr == f"note: {path}: 1 questions, 2 candidates, 0 defects, 0 remarks\n"
+
+
+def test_table_has_counts_then_examples_with_places(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(UNSOUND)
+    result = run(path)
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["no-positive", "defect", str(path), "4"] in lines
+    assert ["html-entity", "remark", str(path), "1"] in lines
+    assert f"{path}:2: no-positive: 1: none of 1 candidates is correct: it cannot be answered" in result.stdout
+    assert f"{path}:5: html-entity: 4 a: &amp; stands in the text as such" in result.stdout
+    assert "  … and 1 more like this" in result.stdout
+    assert f"{path}:5: no-positive" not in result.stdout
+
+
+def test_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(UNSOUND)
+    assert run(path, "--limit", 4).stdout.count(": no-positive: ") == 4
+    assert run(path, "--limit", 0).stdout.count(": no-positive: ") == 0
+    assert len(run(path, "--limit", 1, "--format", "jsonl").stdout.splitlines()) == 2
+
+
+def test_strict_fails_with_exit_code_5_after_the_findings_are_printed(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(UNSOUND)
+    result = run(path, "--strict", "--format", "json")
+    assert isinstance(result.exception, DataError)
+    assert result.exception.exit_code == 5
+    assert "got 4 defects" in str(result.exception)
+    assert len(json.loads(result.stdout)) == 5
+
+
+def test_remarks_alone_pass_strict(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("question\tcandidate\nWho?\tHe.\n")
+    result = run(path, "--strict", "--format", "tsv")
+    assert result.exit_code == 0
+    assert [line.split("\t")[:2] for line in result.stdout.splitlines()] == [
+        ["kind", "severity"],
+        ["unlabelled", "remark"],
+    ]
+
+
+def test_json_rows_have_every_column(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(SOUND)
+    (tmp_path / "b.jsonl").write_text(
+        '{"question": "who?", "candidates": [{"text": "It.", "label": 0}, {"text": "x", "label": 1}]}\n'
+    )
+    rows = json.loads(run(tmp_path / "a.tsv", tmp_path / "b.jsonl", "--format", "json").stdout)
+    assert [row["kind"] for row in rows] == ["leaked-question", "leaked-pair"]
+    assert rows[1] == {
+        "kind": "leaked-pair",
+        "severity": "defect",
+        "file": str(tmp_path / "b.jsonl"),
+        "line": 1,
+        "question_id": "Q1",
+        "candidate_id": "Q1-0",
+        "message": f"question and candidate also in {tmp_path / 'a.tsv'}:3",
+    }
+    assert tuple(rows[0]) == COLUMNS
+
+
+def test_stdin_with_format() -> None:
+    result = run("-", "--input-format", "tsv", "--format", "tsv", given=UNSOUND)
+    assert result.exit_code == 0
+    assert "no-positive\tdefect\t-\t2\t1\t-\t" in result.stdout
+
+
+def test_file_given_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(SOUND)
+    result = run(tmp_path / "a.tsv", tmp_path / "a.tsv")
+    assert isinstance(result.exception, UsageError)
+
+
+def test_unreadable_file_is_an_error_even_without_strict(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(SOUND.replace("\t0", "\t2"))
+    result = run(tmp_path / "a.tsv")
+    assert isinstance(result.exception, DataError)
+    assert str(result.exception).startswith(f"{tmp_path / 'a.tsv'}:3: expected label 0 or 1")

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import gzip
+import pickle
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from anselect.data.reading import FORMATS, detect_format, find_format, read_located, read_questions, write_questions
+from anselect.errors import DataError, MissingFileError, UsageError
+from anselect.records import Candidate, Question
+
+QUESTIONS = [
+    Question("Q1", "Who ?", (Candidate("Q1-0", "He .", 1), Candidate("Q1-1", "It .", 0))),
+    Question("Q2", "When ?", (Candidate("Q2-0", "Now .", 0),)),
+]
+NAMES = {
+    "tsv": "a.tsv",
+    "csv": "a.csv",
+    "jsonl": "a.jsonl",
+    "parquet": "a.parquet",
+    "wikiqa": "a.tsv",
+    "trecqa-xml": "a.xml",
+    "jacana": "folder",
+    "toks": "folder",
+    "semeval2015": "a.xml",
+    "semeval2016": "a.xml",
+    "yahoocqa": "a.pkl",
+}
+
+
+def test_every_format_is_tested() -> None:
+    assert set(NAMES) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_detected_and_read(name: str, tmp_path: Path) -> None:
+    path = tmp_path / NAMES[name]
+    write_questions(QUESTIONS, path, output_format=name)
+    assert detect_format(path) == name
+    read = list(read_questions(path))
+    assert [[(each.text, each.label) for each in question.candidates] for question in read] == [
+        [("He .", 1), ("It .", 0)],
+        [("Now .", 0)],
+    ]
+    assert [item.question for item in read_located(path)] == read
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("tsv", [(2, (2, 3)), (4, (4,))]),
+        ("csv", [(2, (2, 3)), (4, (4,))]),
+        ("jsonl", [(1, (1, 1)), (2, (2,))]),
+        ("parquet", [(1, (1, 2)), (3, (3,))]),
+        ("wikiqa", [(2, (2, 3)), (4, (4,))]),
+        ("toks", [(1, (1, 2)), (3, (3,))]),
+        ("trecqa-xml", [(1, (9, 16)), (24, (32,))]),
+        ("semeval2015", [(3, (6, 10)), (15, (18,))]),
+        ("semeval2016", [(3, (8, 11)), (15, (20,))]),
+        ("yahoocqa", [(None, ()), (None, ())]),
+    ],
+)
+def test_lines(name: str, lines: list[object], tmp_path: Path) -> None:
+    path = tmp_path / NAMES[name]
+    write_questions(QUESTIONS, path, output_format=name)
+    assert [(item.line, item.candidate_lines) for item in read_located(path)] == lines
+
+
+@pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if each.is_stream])
+def test_gzip_is_written_by_name_and_read_by_content(name: str, tmp_path: Path) -> None:
+    target = tmp_path / f"{NAMES[name]}.gz"
+    write_questions(QUESTIONS, target, output_format=name)
+    assert target.read_bytes()[:2] == b"\x1f\x8b"
+    disguised = tmp_path / NAMES[name]
+    disguised.write_bytes(target.read_bytes())
+    assert list(read_questions(disguised)) == list(read_questions(target))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "name"),
+    [
+        ("a.txt", b"question\tcandidate\n", "tsv"),
+        ("a.tsv", b"", "tsv"),
+        ("a.tsv", b"QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\r\n", "wikiqa"),
+        ("a.dat", b"\xef\xbb\xbf{}", "jsonl"),
+        ("A.JSONL", b"", "jsonl"),
+        ("a.json", b"[", "jsonl"),
+        ("a.pq", b"", "parquet"),
+        ("a.dat", b"PAR1....", "parquet"),
+        ("a.xml", b"\n<QApairs id='1'>", "trecqa-xml"),
+        ("a.xml", b'<?xml version="1.0"?>\n<root><Question QID="1">', "semeval2015"),
+        ("a.xml", b'<?xml version="1.0"?>\n<xml><Thread THREAD_SEQUENCE="1"><RelQuestion>', "semeval2016"),
+        ("a.xml", b"<!DOCTYPE xml [\n<!ELEMENT Thread (RelQuestion)>", "semeval2016"),
+        ("a.bin", pickle.dumps({}), "yahoocqa"),
+        ("a.csv.gz", gzip.compress(b"question,candidate\n"), "csv"),
+        ("a.xml.gz", gzip.compress(b"<QApairs id='1'>"), "trecqa-xml"),
+    ],
+)
+def test_detection_by_ending_and_content(file: str, content: bytes, name: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.write_bytes(content)
+    assert detect_format(path) == name
+
+
+def test_detection_of_zip_and_folders(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "env.pkl.zip", "w") as archive:
+        archive.writestr("env.pkl", pickle.dumps({}))
+    assert detect_format(tmp_path / "env.pkl.zip") == "yahoocqa"
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "Train.Question.POSInput.gz").touch()
+    assert detect_format(tmp_path / "x") == "jacana"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b"<html></html>", b"just words"])
+def test_content_that_tells_nothing_is_a_data_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.xml: expected a file that tells its format, got .*: give --input-format"):
+        detect_format(path)
+
+
+def test_missing_file_and_other_folder(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="no such file"):
+        read_questions(tmp_path / "a.tsv")
+    with pytest.raises(MissingFileError, match="expected a file, or a folder of toks or POSInput files"):
+        read_questions(tmp_path)
+
+
+def test_stdin_needs_a_format_and_stdout_too() -> None:
+    with pytest.raises(UsageError, match="expected --input-format with '-'"):
+        read_questions(Path("-"))
+    with pytest.raises(UsageError, match="give --output-format"):
+        write_questions([], Path("-"))
+
+
+def test_unknown_format_gets_a_suggestion() -> None:
+    with pytest.raises(
+        UsageError, match=r"got 'json': did you mean jsonl\? there are tsv, csv, jsonl, parquet, wikiqa"
+    ):
+        find_format("json")
+    with pytest.raises(UsageError, match="got 'excel': there are tsv"):
+        find_format("excel")
+
+
+@pytest.mark.parametrize("name", ["out.xml", "out", "out.txt", "out.zip"])
+def test_output_name_must_tell_the_format(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="give --output-format, one of tsv"):
+        write_questions(QUESTIONS, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("a.parquet.gz", "parquet"), ("a.gz", "toks"), ("-", "yahoocqa"), ("-", "parquet")]
+)
+def test_formats_that_cannot_be_streamed(file: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected a plain f"):
+        write_questions(QUESTIONS, Path(file) if file == "-" else tmp_path / file, output_format=name)
+
+
+def test_split_is_for_yahoocqa_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps({"train": {"a?": [["x", 1]]}, "test": {"b?": [["y", 0]]}}))
+    assert [question.text for question in read_questions(path, split="test")] == ["b?"]
+    write_questions(QUESTIONS, tmp_path / "a.tsv")
+    with pytest.raises(UsageError, match="expected no --split for tsv"):
+        read_questions(tmp_path / "a.tsv", split="test")
+
+
+@pytest.mark.parametrize("name", ["toks", "trecqa-xml", "jacana", "tsv"])
+def test_detokenize(name: str, tmp_path: Path) -> None:
+    path = tmp_path / NAMES[name]
+    write_questions(QUESTIONS, path, output_format=name)
+    [first, _] = read_questions(path, detokenize=True)
+    assert (first.text, first.candidates[0].text) == ("Who?", "He.")
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "jsonl"])
+def test_half_surrogates_become_replacement_characters(name: str, tmp_path: Path) -> None:
+    path = tmp_path / NAMES[name]
+    write_questions([Question("q", "a\ud800b", (Candidate("c", "\udfff", 1),))], path, output_format=name)
+    [question] = read_questions(path)
+    assert (question.text, question.candidates[0].text) == ("a\ufffdb", "\ufffd")
