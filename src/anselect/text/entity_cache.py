@@ -168,7 +168,7 @@ class EntityCache:
                 "INSERT OR REPLACE INTO entities VALUES (?, ?, ?)",
                 [(key, _encode(entities), now) for key, entities in entries.items()],
             )
-        if _used_bytes(connection) > self._max_bytes:
+        if _file_bytes(connection) > self._max_bytes:
             self._evict(connection)
 
     def _evict(self, connection: sqlite3.Connection) -> None:
@@ -179,7 +179,8 @@ class EntityCache:
                     break
                 oldest = "SELECT key FROM entities ORDER BY used LIMIT ?"
                 connection.execute(f"DELETE FROM entities WHERE key IN ({oldest})", (count // _EVICTED_SHARE + 1,))
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        # execute() would stop after giving back one page: the statement has rows without columns.
+        connection.executescript("PRAGMA incremental_vacuum")
 
 
 FileId = tuple[int, int]
@@ -223,9 +224,14 @@ def _number(connection: sqlite3.Connection, query: str) -> int:
     return int(connection.execute(query).fetchone()[0])
 
 
+def _file_bytes(connection: sqlite3.Connection) -> int:
+    return _number(connection, "PRAGMA page_count") * _number(connection, "PRAGMA page_size")
+
+
 def _used_bytes(connection: sqlite3.Connection) -> int:
-    pages = _number(connection, "PRAGMA page_count") - _number(connection, "PRAGMA freelist_count")
-    return pages * _number(connection, "PRAGMA page_size")
+    return _file_bytes(connection) - _number(connection, "PRAGMA freelist_count") * _number(
+        connection, "PRAGMA page_size"
+    )
 
 
 def _encode(entities: Sequence[Entity]) -> str:

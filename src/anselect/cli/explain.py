@@ -1,0 +1,75 @@
+"""`anselect explain`: what a question asks for, and where its candidates have such a thing."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anselect.cli.explain_html import render_html
+from anselect.cli.explain_terminal import print_explanation, render_text
+from anselect.cli.output import print_note
+from anselect.data.files import read_lines, write_text
+from anselect.text.entities import load_tagger
+from anselect.text.explain import Explanation
+from anselect.text.explain import explain as explain_texts
+from anselect.text.highlight import Way
+
+
+class ExplainFormat(StrEnum):
+    """How an explanation is shown."""
+
+    table = "table"
+    json = "json"
+    html = "html"
+
+
+def explain(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    candidates: Annotated[list[str] | None, typer.Argument(help="Candidate answers.", metavar="[CANDIDATE]...")] = None,
+    candidates_file: Annotated[
+        Path | None,
+        typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
+    ] = None,
+    output_format: Annotated[ExplainFormat, typer.Option("--format", help="How to show it.")] = ExplainFormat.table,
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.", metavar="FILE")] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option(help="spaCy pipeline, by name or folder.", metavar="NAME", show_default="first installed"),
+    ] = None,
+    way: Annotated[Way, typer.Option(help="How matching entities are shown to a model.")] = Way.REPLACE,
+) -> None:
+    """Show the answer type that a question expects and the entities of each candidate, the matching ones bold.
+
+    \b
+    Examples:
+      anselect explain "Who invented the telephone?"
+      anselect explain "Who invented the telephone?" "Bell did, in 1876." "It rings."
+      anselect explain "Who invented the telephone?" --candidates sentences.txt --format html --output bell.html
+    """
+    texts = list(candidates or [])
+    if candidates_file is not None:
+        texts += [line for _, line in read_lines(candidates_file) if line.strip()]
+    explanation = explain_texts(question, texts, tagger=load_tagger(pipeline) if texts else None, way=way)
+    if output is None:
+        _print(explanation, output_format)
+    else:
+        with write_text(output) as file:
+            file.write(_render(explanation, output_format))
+        print_note(f"wrote {output}")
+
+
+def _print(explanation: Explanation, output_format: ExplainFormat) -> None:
+    if output_format is ExplainFormat.table:
+        print_explanation(explanation)
+    else:
+        typer.echo(_render(explanation, output_format), nl=False)
+
+
+def _render(explanation: Explanation, output_format: ExplainFormat) -> str:
+    if output_format is ExplainFormat.json:
+        return json.dumps(explanation.as_dict(), ensure_ascii=False, indent=2) + "\n"
+    return render_html(explanation) if output_format is ExplainFormat.html else render_text(explanation)

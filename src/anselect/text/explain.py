@@ -1,0 +1,121 @@
+"""A question and candidates in; the expected answer type, the entities of each candidate and what matches out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from anselect.errors import UsageError
+from anselect.records import Entity
+from anselect.text.entities import EntityTagger, load_tagger
+from anselect.text.entity_types import answer_type_of, labels_of
+from anselect.text.highlight import Way, highlight, parse_way
+from anselect.text.texts import require_unicode
+
+
+class DetectedType(Protocol):
+    """What a detector of answer types says of a question."""
+
+    @property
+    def coarse(self) -> str:
+        """One of ABBR DESC ENTY HUM LOC NUM."""
+
+    @property
+    def fine(self) -> str:
+        """One of the fifty fine types."""
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the coarse type."""
+
+
+Detector = Callable[[str], DetectedType]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedEntity:
+    """An entity of a candidate: `text == candidate[start:end]`."""
+
+    text: str
+    label: str
+    answer_type: str | None
+    """The coarse answer type of the label; None for a label outside BAS's table."""
+    start: int
+    end: int
+    matches: bool
+    """It is of the type that the question asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCandidate:
+    """A candidate, what the model would read of it, and its entities."""
+
+    text: str
+    highlighted: str
+    entities: tuple[ExplainedEntity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a question asks for, and where its candidates have such a thing."""
+
+    question: str
+    answer_type: str
+    answer_type_fine: str
+    confidence: float
+    candidates: tuple[ExplainedCandidate, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the explanation as JSON has it; the names are part of the public surface."""
+        return asdict(self)
+
+
+def explain(
+    question: str,
+    candidates: Sequence[str],
+    *,
+    tagger: EntityTagger | None = None,
+    detector: Detector | None = None,
+    way: Way | str = Way.REPLACE,
+) -> Explanation:
+    """Explain a question and its candidates; without candidates only the answer type is found, and spaCy not needed.
+
+    Raises UsageError for an empty question and for anything that is not text.
+    """
+    way = parse_way(way)
+    question = require_unicode(question, "the question")
+    if not question.strip():
+        raise UsageError("expected a question, got an empty text")
+    texts = _require_texts(candidates)
+    found = (detector or _default_detector())(question)
+    tagged = (tagger or load_tagger()).tag(texts) if texts else ()
+    explained = [
+        _explain_candidate(text, entities, found.coarse, way) for text, entities in zip(texts, tagged, strict=True)
+    ]
+    return Explanation(question, found.coarse, found.fine, float(found.confidence), tuple(explained))
+
+
+def _explain_candidate(text: str, entities: Sequence[Entity], coarse_type: str, way: Way) -> ExplainedCandidate:
+    labels = labels_of(coarse_type)
+    explained = tuple(
+        ExplainedEntity(
+            entity.text, entity.label, answer_type_of(entity.label), entity.start, entity.end, entity.label in labels
+        )
+        for entity in entities
+    )
+    return ExplainedCandidate(text, highlight(text, entities, coarse_type, way).text, explained)
+
+
+def _default_detector() -> Detector:
+    # Imported late: the model is read from disk.
+    from anselect.text.answer_type import detect_answer_type
+
+    return detect_answer_type
+
+
+def _require_texts(candidates: Sequence[str]) -> list[str]:
+    # A lone text is a sequence of texts to Python, one per letter: never what is meant.
+    if isinstance(candidates, str | bytes) or not isinstance(candidates, Sequence):
+        raise UsageError(f"expected a list of candidates, got {type(candidates).__name__}")
+    return [require_unicode(text, f"candidate {place}") for place, text in enumerate(candidates)]

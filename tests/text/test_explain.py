@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from anselect.errors import UsageError
+from anselect.records import Entity
+from anselect.text.explain import explain
+
+
+@dataclass(frozen=True)
+class Type:
+    coarse: str = "HUM"
+    fine: str = "HUM:ind"
+    confidence: float = 0.9
+
+
+class BellTagger:
+    """Finds Bell as a person, 1876 as a date and measles as something that the paper's table does not have."""
+
+    name, version = "bell", "1"
+
+    def tag(self, texts: Iterable[str]) -> Iterator[tuple[Entity, ...]]:
+        words = {"Bell": "PERSON", "1876": "DATE", "measles": "DISEASE"}
+        for text in texts:
+            found = [(text.index(word), word, label) for word, label in words.items() if word in text]
+            yield tuple(Entity(word, label, start, start + len(word)) for start, word, label in sorted(found))
+
+
+def explain_as_dict(
+    question: str, candidates: list[str], way: str = "replace", coarse: str = "HUM"
+) -> dict[str, object]:
+    return explain(question, candidates, tagger=BellTagger(), detector=lambda _: Type(coarse), way=way).as_dict()
+
+
+def test_explanation_has_exactly_the_public_names_and_values() -> None:
+    found = explain_as_dict("Who invented it?", ["Bell did, in 1876."])
+    assert found == {
+        "question": "Who invented it?",
+        "answer_type": "HUM",
+        "answer_type_fine": "HUM:ind",
+        "confidence": 0.9,
+        "candidates": (
+            {
+                "text": "Bell did, in 1876.",
+                "highlighted": "SPECIAL_TOKEN did, in 1876.",
+                "entities": (
+                    {"text": "Bell", "label": "PERSON", "answer_type": "HUM", "start": 0, "end": 4, "matches": True},
+                    {"text": "1876", "label": "DATE", "answer_type": "NUM", "start": 13, "end": 17, "matches": False},
+                ),
+            },
+        ),
+    }
+    assert json.loads(json.dumps(found))["candidates"][0]["entities"][0]["matches"] is True
+
+
+def test_way_changes_only_what_the_model_reads() -> None:
+    found = explain("Who?", ["Bell did."], tagger=BellTagger(), detector=lambda _: Type(), way="mark")
+    assert found.candidates[0].highlighted == "[ENTITY] Bell [/ENTITY] did."
+    assert found.candidates[0].text == "Bell did."
+
+
+def test_description_questions_match_nothing_but_show_entities() -> None:
+    found = explain("Why?", ["Bell did."], tagger=BellTagger(), detector=lambda _: Type("DESC", "DESC:reason"))
+    (candidate,) = found.candidates
+    assert candidate.highlighted == "Bell did."
+    assert [(entity.text, entity.matches) for entity in candidate.entities] == [("Bell", False)]
+
+
+def test_labels_outside_of_the_table_have_no_answer_type() -> None:
+    found = explain("What?", ["He had measles."], tagger=BellTagger(), detector=lambda _: Type("ENTY"))
+    assert [(entity.label, entity.answer_type, entity.matches) for entity in found.candidates[0].entities] == [
+        ("DISEASE", None, False)
+    ]
+
+
+def test_without_candidates_no_tagger_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anselect.text.explain.load_tagger", lambda: pytest.fail("a tagger was loaded"))
+    assert explain("Who?", [], detector=lambda _: Type()).candidates == ()
+
+
+@pytest.mark.parametrize("question", ["", "  \n"])
+def test_empty_question_is_refused(question: str) -> None:
+    with pytest.raises(UsageError, match="expected a question, got an empty text"):
+        explain(question, [], detector=lambda _: Type())
+
+
+@pytest.mark.parametrize(
+    "question", ["?!", "😀", "من اخترع الهاتف؟", "who " * 25_000], ids=["signs", "emoji", "rtl", "long"]
+)
+def test_odd_questions_are_answered(question: str) -> None:
+    assert explain(question, ["Bell"], tagger=BellTagger(), detector=lambda _: Type()).question == question
+
+
+@pytest.mark.parametrize(
+    "candidate", ["", "?", "😀 Bell 📞", "هاتف Bell", "x" * 100_000], ids=["empty", "sign", "emoji", "rtl", "long"]
+)
+def test_odd_candidates_keep_offsets_true(candidate: str) -> None:
+    (found,) = explain("Who?", [candidate], tagger=BellTagger(), detector=lambda _: Type()).candidates
+    assert all(candidate[entity.start : entity.end] == entity.text for entity in found.entities)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (None, "expected a list of candidates, got NoneType"),
+        ("Bell did.", "expected a list of candidates, got str"),
+        (b"Bell did.", "expected a list of candidates, got bytes"),
+        (["Bell", None], "expected candidate 1 as text, got NoneType"),
+        ([b"Bell"], "expected candidate 0 as text, got bytes: decode them first"),
+        (["Bell \udcff"], r"expected candidate 0 as valid Unicode, got '\\udcff' at 5"),
+    ],
+)
+def test_bad_candidates_are_named(candidates: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        explain("Who?", candidates, tagger=BellTagger(), detector=lambda _: Type())
+
+
+@pytest.mark.parametrize("question", [None, b"Who?", 3])
+def test_question_that_is_not_text_is_refused(question: str) -> None:
+    with pytest.raises(UsageError, match="expected the question as text, got"):
+        explain(question, [], detector=lambda _: Type())
+
+
+def test_unknown_way_is_refused_before_any_work() -> None:
+    with pytest.raises(UsageError, match="got 'blink'"):
+        explain("Who?", ["Bell"], way="blink", detector=lambda _: pytest.fail("the type was detected"))
