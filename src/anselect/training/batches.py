@@ -20,11 +20,17 @@ Tensors = dict[str, torch.Tensor]
 class Rows(Protocol):
     """Question-candidate pairs by row number, ready to be padded."""
 
-    groups: Sequence[Sequence[int]]
-    """Row numbers of each question."""
-    labels: Sequence[int]
-    lengths: npt.NDArray[np.int64]
-    """Tokens of each row, special ones included."""
+    @property
+    def groups(self) -> Sequence[Sequence[int]]:
+        """Row numbers of each question."""
+
+    @property
+    def labels(self) -> Sequence[int]:
+        """1 or 0 for each row."""
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Tokens of each row, special ones included."""
 
     def collate(self, rows: Sequence[int]) -> Tensors:
         """Return the model's inputs for these rows, in this order."""

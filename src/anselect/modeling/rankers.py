@@ -1,0 +1,71 @@
+"""Trained rankers behind one face: prepared questions in, a score for each candidate out; kept in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from anselect.errors import DataError
+from anselect.modeling.checkpoint import load_checkpoint, save_checkpoint
+from anselect.modeling.cross_encoder import AnswerSelectionModel
+from anselect.modeling.scoring import score_pairs
+from anselect.records import Question
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredQuestions:
+    """Scores by question and candidate, and how many candidates were cut to the model's limit."""
+
+    scores: list[list[float]]
+    cut_candidates: int
+
+
+class TrainedRanker(Protocol):
+    """A model with all it needs to score questions that the text steps have prepared."""
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The network."""
+
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score every candidate."""
+
+    def save(self, folder: Path) -> None:
+        """Write the ranker to a folder that appears whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoderRanker:
+    """A cross-encoder with its tokenizer."""
+
+    model: AnswerSelectionModel
+    tokenizer: PreTrainedTokenizerBase
+
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score every candidate by P(correct)."""
+        asked = [question.text for question in questions for _ in question.candidates]
+        texts = [candidate.text for question in questions for candidate in question.candidates]
+        scored = score_pairs(self.model, self.tokenizer, asked, texts)
+        return ScoredQuestions(by_question(questions, scored.scores), scored.cut_candidates)
+
+    def save(self, folder: Path) -> None:
+        """Write model and tokenizer."""
+        save_checkpoint(self.model, self.tokenizer, folder)
+
+
+def load_ranker(folder: Path) -> TrainedRanker:
+    """Read a ranker back from its folder, ready to score."""
+    checkpoint = load_checkpoint(folder)
+    if checkpoint.tokenizer is None:
+        raise DataError("expected a tokenizer beside the model, there is none", path=folder)
+    return CrossEncoderRanker(cast(AnswerSelectionModel, checkpoint.model), checkpoint.tokenizer)
+
+
+def by_question(questions: Sequence[Question], flat: Sequence[float]) -> list[list[float]]:
+    """Deal a flat list of scores out to questions, one for each candidate."""
+    scores = iter(flat)
+    return [[next(scores) for _ in question.candidates] for question in questions]

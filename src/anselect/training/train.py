@@ -1,0 +1,160 @@
+"""A recipe in, a run folder out: data, text steps, model, training, figures on dev and test; resumable throughout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from transformers import TrainerCallback, set_seed
+
+from anselect.config import Recipe
+from anselect.data.files import write_text
+from anselect.data.protocols import Protocol, protocols_for
+from anselect.errors import UsageError
+from anselect.evaluation.evaluate import evaluate_scores
+from anselect.evaluation.trec_files import write_run
+from anselect.modeling.cross_encoder import AnswerSelectionModel
+from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
+from anselect.records import Question
+from anselect.text.steps import TextSteps
+from anselect.training.batches import Rows
+from anselect.training.model_card import write_model_card
+from anselect.training.prepare import TrainingData, choose_protocol, read_training_data, text_steps
+from anselect.training.rows import TokenRows
+from anselect.training.run_folder import RunFolder, last_checkpoint, open_run
+from anselect.training.trainer import SelectionTrainer, checkpoint_log, has_stalled
+
+DEV_MEASURES = ("MAP", "MRR", "P@1")
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Everything that one training needs, ready to start."""
+
+    recipe: Recipe
+    data: TrainingData
+    steps: TextSteps
+    protocol: Protocol
+    run: RunFolder
+
+
+def train(
+    recipe: Recipe, output: Path, *, data_dir: Path | None = None, callbacks: Sequence[TrainerCallback] = ()
+) -> dict[str, Any]:
+    """Train a recipe into a folder, or go on where an interrupted training stopped; return what metrics.json holds.
+
+    The same recipe, seed and machine give the same weights, interrupted or not. A finished run is not trained again.
+    """
+    data = read_training_data(recipe.data, data_dir=data_dir)
+    run = open_run(output, recipe, provenance={"data_files": data.files})
+    if run.is_finished:
+        return dict(json.loads(run.metrics.read_text(encoding="utf-8")))
+    training = Training(recipe, data, text_steps(recipe.text), choose_protocol(recipe, data), run)
+    _fit(training, callbacks)
+    return _measure_best(training)
+
+
+def build_ranker(recipe: Recipe, steps: TextSteps) -> TrainedRanker:
+    """Put the recipe's head on its encoder; the seed decides the head's first weights."""
+    set_seed(recipe.training.seed)
+    model, tokenizer = AnswerSelectionModel.from_encoder(
+        recipe.model.encoder,
+        head=recipe.model.head,
+        cell=recipe.model.cell,
+        dropout=recipe.model.dropout,
+        max_tokens=recipe.model.max_tokens,
+    )
+    if steps.tokens:
+        model.add_highlight_tokens(tokenizer, steps.tokens, highlight=steps.highlight)
+    # Whoever loads the model prepares texts by what stands here.
+    model.config.text_steps = asdict(steps)
+    return CrossEncoderRanker(model, tokenizer)
+
+
+def build_rows(ranker: TrainedRanker, questions: Sequence[Question], recipe: Recipe) -> Rows:
+    """Number the pairs of prepared questions for training."""
+    if isinstance(ranker, CrossEncoderRanker):
+        return TokenRows(questions, ranker.tokenizer, recipe.model.max_tokens)
+    raise UsageError(f"{type(ranker).__name__} cannot be trained")
+
+
+def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
+    recipe, run = training.recipe, training.run
+    ranker = build_ranker(recipe, training.steps)
+    rows = build_rows(ranker, list(training.steps.apply(training.data.train)), recipe)
+    dev = list(training.steps.apply(training.data.dev))
+
+    def measure(_: nn.Module) -> Mapping[str, float]:
+        evaluation = evaluate_scores(dev, ranker.score(dev).scores, protocol=training.protocol, measures=DEV_MEASURES)
+        return {name.lower(): value.value for name, value in evaluation.measures.items()}
+
+    def save_best(_: nn.Module, epoch: int, dev_map: float) -> None:
+        ranker.model.config.trained = {"recipe": recipe.name, "epoch": epoch, "dev_map": dev_map}
+        ranker.save(run.model)
+
+    trainer = SelectionTrainer(ranker.model, rows, recipe.training, run, measure=measure, save_best=save_best)
+    for callback in callbacks:
+        trainer.add_callback(callback)
+    checkpoint = last_checkpoint(run)
+    if checkpoint is not None and has_stalled(checkpoint_log(checkpoint), recipe.training):
+        return
+    # Anew, after the head was drawn: how many numbers a head takes must not decide which ones dropout gets.
+    set_seed(recipe.training.seed)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+
+def _measure_best(training: Training) -> dict[str, Any]:
+    """Measure the best epoch's model on dev and, once, on test; metrics.json comes last and means: finished."""
+    ranker = load_ranker(training.run.model)
+    figures: dict[str, Any] = {}
+    for split, questions in (("dev", training.data.dev), ("test", training.data.test)):
+        if questions:
+            prepared = list(training.steps.apply(questions))
+            scores = ranker.score(prepared).scores
+            _write_split_run(training, split, questions, scores)
+            figures[split] = _split_figures(training, questions, scores)
+    metrics = {
+        "recipe": training.recipe.name,
+        "seed": training.recipe.training.seed,
+        "protocol": training.protocol.name,
+        "trained": getattr(ranker.model.config, "trained", {}),
+        "train_questions": len(training.data.train),
+        "train_pairs": training.data.pairs,
+        "data_files": training.data.files,
+        **figures,
+    }
+    write_model_card(training.run, training.recipe, metrics)
+    with write_text(training.run.metrics) as file:
+        json.dump(metrics, file, indent=2, ensure_ascii=False)
+    return metrics
+
+
+def _split_figures(
+    training: Training, questions: Sequence[Question], scores: Sequence[Sequence[float]]
+) -> dict[str, dict[str, float]]:
+    """Return the measures under every sound protocol that the data set has."""
+    protocols = {training.protocol.name: training.protocol}
+    protocols |= {protocol.name: protocol for protocol in protocols_for(training.data.name) if not protocol.warning}
+    return {
+        name: {
+            measure: value.value
+            for measure, value in evaluate_scores(questions, scores, protocol=protocol).measures.items()
+        }
+        for name, protocol in protocols.items()
+    }
+
+
+def _write_split_run(
+    training: Training, split: str, questions: Sequence[Question], scores: Sequence[Sequence[float]]
+) -> None:
+    provenance = {
+        "recipe": training.recipe.name,
+        "seed": str(training.recipe.training.seed),
+        "data": training.data.name or "own files",
+        "split": split,
+    }
+    write_run(training.run.ranking(split), questions, scores, tag=training.recipe.name, provenance=provenance)

@@ -1,0 +1,64 @@
+"""A tiny BERT with its own WordPiece tokenizer, and questions that it can learn in seconds."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from anselect.records import Candidate, Question
+
+WORDS = ["who", "what", "where", "made", "is", "the", "a", "radio", "lamp", "book", "ship", "clock", "bell", "rome", "red", "old"]
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def save_tiny_bert(folder: Path) -> str:
+    """Write a BERT of width 32 with two layers; return its folder's name."""
+    torch.manual_seed(0)
+    vocabulary = {word: number for number, word in enumerate(SPECIALS + WORDS)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    ).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def learnable_questions(count: int, *, seed: int = 0) -> list[Question]:
+    """Make questions whose right candidates hold "bell" for "who" and "rome" for "where"."""
+    chance = random.Random(seed)
+    questions = []
+    for number in range(count):
+        asked, answer = chance.choice([("who", "bell"), ("where", "rome")])
+        wrong = {"bell": "rome", "rome": "bell"}[answer]
+        thing = chance.choice(["radio", "lamp", "book", "ship", "clock"])
+        texts = [(f"the {thing} is {wrong}", 0), (f"{answer} made the {thing}", 1), (f"a red {thing}", 0)]
+        texts += [(f"the old {thing} is {wrong} the {thing}", 0)] * (number % 3)
+        chance.shuffle(texts)
+        candidates = tuple(Candidate(f"c{place}", text, label) for place, (text, label) in enumerate(texts))
+        questions.append(Question(f"q{number}", f"{asked} made the {thing}", candidates))
+    return questions
