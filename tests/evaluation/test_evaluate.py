@@ -15,7 +15,7 @@ from anselect.data.locate import read_split
 from anselect.data.protocols import PROTOCOLS
 from anselect.errors import DataError
 from anselect.evaluation.baselines import score_constant, score_file_order
-from anselect.evaluation.evaluate import Scores, evaluate_scores
+from anselect.evaluation.evaluate import Evaluator, Scores, evaluate_scores
 from anselect.records import Candidate, Question
 
 TREC_NAMES = {
@@ -76,25 +76,25 @@ def assert_equals_trec_eval(questions: Sequence[Question], scores: Scores) -> No
         assert mean == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(runs(any_scores))
 def test_trec_eval_protocol_equals_trec_eval_on_any_scores(run: tuple[list[Question], Scores]) -> None:
     assert_equals_trec_eval(*run)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(runs(tied_scores))
 def test_trec_eval_protocol_equals_trec_eval_on_ties(run: tuple[list[Question], Scores]) -> None:
     assert_equals_trec_eval(*run)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(runs(near_scores))
 def test_trec_eval_protocol_ties_what_single_precision_ties(run: tuple[list[Question], Scores]) -> None:
     assert_equals_trec_eval(*run)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(runs(tied_scores, may_lack=True))
 def test_trec_eval_protocol_takes_missing_candidates_for_not_found(run: tuple[list[Question], Scores]) -> None:
     assert_equals_trec_eval(*run)
@@ -115,7 +115,7 @@ def test_trec_eval_protocol_counts_questions_that_the_run_lacks_as_zero() -> Non
     assert evaluation.measures["MAP"].value == 0.5
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(runs(tied_scores), st.randoms(use_true_random=False), st.sampled_from(["answerable", "mixed", "trec_eval"]))
 def test_shuffling_questions_and_candidates_changes_nothing(
     run: tuple[list[Question], Scores], shuffler: random.Random, protocol: str
@@ -244,3 +244,30 @@ def test_semeval_protocol_gives_the_official_chronological_baseline(
     measures = evaluate_scores(asked, score_file_order(asked), protocol=PROTOCOLS["semeval"]).measures
     assert round(100 * measures["MAP"].value, 2) == mean_ap
     assert round(100 * measures["MRR"].value, 2) == mean_rr
+
+
+def test_evaluator_takes_a_run_by_ids() -> None:
+    questions = [make_question(0, [0, 1, 1]), make_question(1, [1, 0])]
+    run = {"q0": {"q0-2": 0.1, "q0-0": 0.9}}
+    expected = evaluate_scores(questions, [[0.9, None, 0.1], [None, None]], protocol=PROTOCOLS["answerable"])
+    found = Evaluator(questions).evaluate_run(run, protocol=PROTOCOLS["answerable"])
+    assert found.per_question == expected.per_question
+    assert found.measures == expected.measures
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        ({"q0": {"q0-9": 1.0}}, "question 'q0' candidate 'q0-9'"),
+        ({"q9": {"q0-0": 1.0}, "q0": {"q0-0": 1.0}}, "question 'q9' candidate 'q0-0'"),
+    ],
+)
+def test_evaluator_refuses_a_run_with_unknown_ids(run: dict[str, dict[str, float]], name: str) -> None:
+    with pytest.raises(DataError, match=f"1 unknown ones, such as {name}"):
+        Evaluator([make_question(0, [1, 0])]).evaluate_run(run, protocol=PROTOCOLS["answerable"])
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_evaluator_refuses_an_array_that_is_no_ranking(score: float) -> None:
+    with pytest.raises(DataError, match="question 'q0', candidate 'q0-1': expected a finite score"):
+        Evaluator([make_question(0, [1, 0])]).evaluate_array(np.array([0.0, score]), protocol=PROTOCOLS["answerable"])

@@ -86,7 +86,7 @@ def test_read_run_names_a_missing_file(tmp_path: Path) -> None:
         list(read_run(tmp_path / "absent"))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
 def test_separated_scores_fall_strictly_in_single_precision(scores: list[float]) -> None:
     falling = sorted(scores, reverse=True)
@@ -102,7 +102,7 @@ def test_separated_scores_stay_where_they_are_if_they_can() -> None:
     assert separate_scores([0.0, 0.0]).tolist()[1] == -np.nextafter(np.float32(0), np.float32(1))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(scores=st.lists(st.integers(0, 3).map(float), min_size=5, max_size=5))
 def test_written_run_gives_every_tool_the_same_ranking(
     tmp_path_factory: pytest.TempPathFactory, scores: list[float]

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from anselect.data.protocols import Protocol, Ties
-from anselect.evaluation.judgements import BoolArray, FloatArray, IntArray, Judgements, flatten_scores
+from anselect.errors import DataError
+from anselect.evaluation.judgements import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Judgements,
+    check_shape,
+    flatten_scores,
+    require_ranked,
+)
 from anselect.evaluation.metrics import DEFAULT_MEASURES, Measured, measure_questions
+from anselect.evaluation.ordering import sort_within
 from anselect.records import Question
 
 Scores = Sequence[Sequence[float | None]]
@@ -70,33 +82,78 @@ def evaluate_scores(
     >>> evaluate_scores([question], [[0.5, 0.5]], protocol=PROTOCOLS["answerable"]).measures["MAP"]
     MeasureValue(value=0.75, worst=0.5, best=1.0)
     """
-    flat = flatten_scores(questions, scores)
-    judgements = Judgements.from_questions(questions)
-    tie_order = _tie_order(protocol.ties, questions, judgements)
-    ids = [question.id for question in questions]
-    return evaluate_arrays(judgements, flat, ids, protocol=protocol, measures=measures, tie_order=tie_order)
+    return Evaluator(questions).evaluate(scores, protocol=protocol, measures=measures)
 
 
-def evaluate_arrays(
-    judgements: Judgements,
-    scores: FloatArray,
-    question_ids: Sequence[str],
-    *,
-    protocol: Protocol,
-    measures: Sequence[str] = DEFAULT_MEASURES,
-    tie_order: IntArray | None = None,
-) -> Evaluation:
-    """Evaluate a flat array of scores, -inf for missing ones; the way to go for millions of candidates.
+class Evaluator:
+    """Questions prepared once, to evaluate many rankings of them; raises DataError for candidates without label."""
 
-    tie_order is needed by protocols whose ties are not `expected`; see `measure_questions`.
-    """
-    is_found = None if protocol.keeps_missing else scores > -np.inf
-    if protocol.single_precision:
-        with np.errstate(over="ignore"):  # trec_eval, too, takes what is beyond single precision for infinite
-            scores = scores.astype(np.float32).astype(np.float64)
-    measured = measure_questions(judgements, scores, measures=measures, tie_order=tie_order, is_found=is_found)
-    is_counted = judgements.counted(protocol.counting)
-    return _summarise(protocol, measured, is_counted, judgements.sizes, question_ids)
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.question_ids = [question.id for question in questions]
+        self.judgements = Judgements.from_questions(questions)
+        self._questions = questions
+        self._candidate_ids = [[candidate.id for candidate in question.candidates] for question in questions]
+
+    def evaluate(self, scores: Scores, *, protocol: Protocol, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+        """Evaluate scores that are aligned with the questions; see `evaluate_scores`."""
+        check_shape(self._questions, scores)
+        entries = list(chain.from_iterable(scores))
+        return self.evaluate_array(flatten_scores(self._questions, entries), protocol=protocol, measures=measures)
+
+    def evaluate_run(
+        self,
+        run: Mapping[str, Mapping[str, float]],
+        *,
+        protocol: Protocol,
+        measures: Sequence[str] = DEFAULT_MEASURES,
+    ) -> Evaluation:
+        """Evaluate scores by question id and candidate id; raise DataError for ids that the questions do not have."""
+        entries: list[float | None] = []
+        for question_id, candidate_ids in zip(self.question_ids, self._candidate_ids, strict=True):
+            own = run.get(question_id, {})
+            entries.extend(map(own.get, candidate_ids))
+        scores = flatten_scores(self._questions, entries)
+        if np.count_nonzero(scores > -np.inf) != sum(map(len, run.values())):
+            self._raise_unknown(run)
+        return self.evaluate_array(scores, protocol=protocol, measures=measures)
+
+    def evaluate_array(
+        self, scores: FloatArray, *, protocol: Protocol, measures: Sequence[str] = DEFAULT_MEASURES
+    ) -> Evaluation:
+        """Evaluate the scores of all candidates [C], question after question; -inf stands for a missing one."""
+        require_ranked(self._questions, scores)
+        is_found = None if protocol.keeps_missing else scores > -np.inf
+        if protocol.single_precision:
+            with np.errstate(over="ignore"):  # trec_eval, too, takes what is beyond single precision for infinite
+                scores = scores.astype(np.float32).astype(np.float64)
+        tie_order = self._tie_order(protocol.ties)
+        measured = measure_questions(self.judgements, scores, measures=measures, tie_order=tie_order, is_found=is_found)
+        is_counted = self.judgements.counted(protocol.counting)
+        return _summarise(protocol, measured, is_counted, self.judgements.sizes, self.question_ids)
+
+    def _tie_order(self, ties: Ties) -> IntArray | None:
+        """Return the candidates [C] in the order in which a rule lets equal scores fall; None where nothing does."""
+        if ties is Ties.file_order:
+            return np.arange(self.judgements.is_correct.size)
+        if ties is Ties.label_first:
+            return sort_within(self.judgements.sizes, -self.judgements.is_correct.astype(np.float64))
+        return self._descending_ids if ties is Ties.docno_descending else None
+
+    @cached_property
+    def _descending_ids(self) -> IntArray:
+        """[C] the candidates of each question, the id that is last in byte order first."""
+        order: list[int] = []
+        for ids in self._candidate_ids:
+            keys = [each.encode(errors="surrogatepass") for each in ids]
+            start = len(order)
+            order.extend(start + place for place in sorted(range(len(ids)), key=keys.__getitem__, reverse=True))
+        return np.array(order, dtype=np.int64)
+
+    def _raise_unknown(self, run: Mapping[str, Mapping[str, float]]) -> None:
+        known = dict(zip(self.question_ids, map(set, self._candidate_ids), strict=True))
+        unknown = [(each, own) for each, scores in run.items() for own in scores if own not in known.get(each, ())]
+        names = ", ".join(f"question '{each}' candidate '{own}'" for each, own in unknown[:3])
+        raise DataError(f"expected ids of the data, got {len(unknown)} unknown ones, such as {names}: is it its run?")
 
 
 def _summarise(
@@ -119,23 +176,3 @@ def _summarise(
 def _mean(values: FloatArray) -> float:
     """Return the mean, 0 of nothing."""
     return float(values.mean()) if values.size else 0.0
-
-
-def _tie_order(ties: Ties, questions: Sequence[Question], judgements: Judgements) -> IntArray | None:
-    """Return what orders equal scores under a rule, lowest first; None where nothing does."""
-    if ties is Ties.file_order:
-        return np.arange(judgements.is_correct.size)
-    if ties is Ties.label_first:
-        return 1 - judgements.is_correct.astype(np.int64)
-    if ties is Ties.docno_descending:
-        return descending_ids(questions)
-    return None
-
-
-def descending_ids(questions: Sequence[Question]) -> IntArray:
-    """Number the candidates [C] so that within each question the id that is last in byte order comes first."""
-    ids = [candidate.id.encode(errors="surrogatepass") for question in questions for candidate in question.candidates]
-    order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
-    places = np.empty(len(ids), dtype=np.int64)
-    places[order] = np.arange(len(ids))
-    return places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties need a place
 class Judgements:
     """C candidates of Q questions, question after question, in the order of the data."""
 
@@ -36,12 +36,12 @@ class Judgements:
         sizes = np.fromiter((len(question.candidates) for question in questions), np.int64, len(questions))
         return cls(sizes=sizes, is_correct=np.array(labels, dtype=np.int64) == 1)
 
-    @property
+    @cached_property
     def question_of(self) -> IntArray:
         """[C] the index of each candidate's question."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
-    @property
+    @cached_property
     def positives(self) -> IntArray:
         """[Q] how many candidates of each question are correct."""
         return np.bincount(self.question_of[self.is_correct], minlength=self.sizes.size)
@@ -55,13 +55,22 @@ class Judgements:
         return (self.positives > 0) & (self.positives < self.sizes)
 
 
-def flatten_scores(questions: Sequence[Question], scores: Sequence[Sequence[float | None]]) -> FloatArray:
-    """Return the scores as one array [C], with -inf for None (missing from the run).
+def check_shape(questions: Sequence[Question], scores: Sequence[Sequence[float | None]]) -> None:
+    """Raise DataError for scores that do not match the questions and their candidates in number."""
+    if len(questions) != len(scores):
+        raise DataError(f"expected scores for {len(questions)} questions, got {len(scores)}: give one list a question")
+    for question, own in zip(questions, scores, strict=True):
+        if len(question.candidates) != len(own):
+            raise DataError(
+                f"question '{question.id}': expected {len(question.candidates)} scores, one a candidate, got {len(own)}"
+            )
 
-    Raises DataError for NaN, for an infinite score, and for scores that do not match the candidates in number.
+
+def flatten_scores(questions: Sequence[Question], entries: Sequence[float | None]) -> FloatArray:
+    """Return the scores of all candidates as an array [C], with -inf for None (missing from the run).
+
+    Raises DataError for NaN and for an infinite score, by question and candidate.
     """
-    _check_shape(questions, scores)
-    entries = list(chain.from_iterable(scores))
     flat = np.array(entries, dtype=np.float64)
     if not np.isfinite(flat).all():
         is_missing = np.fromiter((entry is None for entry in entries), np.bool_, len(entries))
@@ -72,14 +81,11 @@ def flatten_scores(questions: Sequence[Question], scores: Sequence[Sequence[floa
     return flat
 
 
-def _check_shape(questions: Sequence[Question], scores: Sequence[Sequence[float | None]]) -> None:
-    if len(questions) != len(scores):
-        raise DataError(f"expected scores for {len(questions)} questions, got {len(scores)}: give one list a question")
-    for question, own in zip(questions, scores, strict=True):
-        if len(question.candidates) != len(own):
-            raise DataError(
-                f"question '{question.id}': expected {len(question.candidates)} scores, one a candidate, got {len(own)}"
-            )
+def require_ranked(questions: Sequence[Question], scores: FloatArray) -> None:
+    """Raise DataError for a score that has no place in a ranking: NaN or above everything."""
+    bad = np.flatnonzero(~(scores < np.inf))
+    if bad.size:
+        _raise_not_finite(questions, int(bad[0]), float(scores[bad[0]]))
 
 
 def _raise_not_finite(questions: Sequence[Question], place: int, score: float) -> None:

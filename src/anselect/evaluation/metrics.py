@@ -104,9 +104,9 @@ def measure_questions(
 ) -> Measured:
     """Measure the ranking that the scores [C] give, question by question.
 
-    tie_order [C] orders candidates with equal scores, lowest first; without it the value is the expectation over all
-    orders. is_found [C] takes candidates out of the ranking while a correct one still counts as missed.
-    A question without a correct candidate gets 0 in every measure.
+    tie_order [C] lists the candidates, question after question, in the order in which equal scores fall; without it the
+    value is the expectation over all orders. is_found [C] takes candidates out of the ranking, while correct ones among
+    them still count as missed. A question without a correct candidate gets 0 in every measure.
     """
     kinds = {name: Measure.parse(name) for name in measures}
     sizes, is_correct, scores, tie_order = _only_found(judgements, scores, tie_order, is_found)
@@ -128,7 +128,8 @@ def _only_found(
     if is_found is None or is_found.all():
         return judgements.sizes, judgements.is_correct, scores, tie_order
     sizes = np.bincount(judgements.question_of[is_found], minlength=judgements.sizes.size)
-    tie_order = None if tie_order is None else tie_order[is_found]
+    if tie_order is not None:
+        tie_order = (np.cumsum(is_found) - 1)[tie_order[is_found[tie_order]]]
     return sizes, judgements.is_correct[is_found], scores[is_found], tie_order
 
 
@@ -167,8 +168,10 @@ def _find_hits(
 def _find_groups(sizes: IntArray, starts_group: BoolArray, correct_at: IntArray) -> _Groups:
     """Gather the places of the correct candidates, in sorted order, into groups of equal scores."""
     start = np.flatnonzero(starts_group)
-    group_at, correct = np.unique(np.cumsum(starts_group)[correct_at] - 1, return_counts=True)
-    size = np.diff(start, append=starts_group.size)[group_at]
+    group_of = np.cumsum(starts_group)[correct_at] - 1
+    is_new = np.diff(group_of, prepend=-1) > 0
+    group_at, correct = group_of[is_new], np.diff(np.flatnonzero(is_new), append=group_of.size)
+    size = np.append(start, starts_group.size)[group_at + 1] - start[group_at]
     start = start[group_at]
     ends = np.cumsum(sizes)
     question = np.searchsorted(ends, start, side="right")

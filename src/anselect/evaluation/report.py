@@ -9,7 +9,7 @@ from typing import Any
 
 from anselect.data.protocols import Protocol, default_protocol
 from anselect.evaluation.baselines import baseline_scores
-from anselect.evaluation.evaluate import Evaluation, MeasureValue, Scores, evaluate_scores
+from anselect.evaluation.evaluate import Evaluation, Evaluator, MeasureValue, Scores, evaluate_scores
 from anselect.evaluation.labelled_data import LabelledData
 from anselect.evaluation.metrics import DEFAULT_MEASURES
 from anselect.evaluation.published import PublishedFigure, published_figures
@@ -56,14 +56,15 @@ def build_reports(
 ) -> list[Report]:
     """Evaluate scores and every baseline under each protocol."""
     baselines = baseline_scores(data.questions)
+    evaluator = Evaluator(data.questions)
     missing = sum(score is None for score in chain.from_iterable(scores))
     return [
         Report(
             data=data,
-            evaluation=evaluate_scores(data.questions, scores, protocol=protocol, measures=measures),
+            evaluation=evaluator.evaluate(scores, protocol=protocol, measures=measures),
             missing_candidates=missing,
             baselines={
-                name: evaluate_scores(data.questions, own, protocol=protocol, measures=BASELINE_MEASURES).measures
+                name: evaluator.evaluate(own, protocol=protocol, measures=BASELINE_MEASURES).measures
                 for name, own in baselines.items()
             },
             skipped_baselines=baselines.skipped,
