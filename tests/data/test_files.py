@@ -36,9 +36,18 @@ def test_read_lines_reads_gzip_whatever_its_name(tmp_path: Path) -> None:
     assert lines_of(path) == [(1, "a"), (2, "b")]
 
 
-def test_read_lines_refuses_a_damaged_gzip(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(b"a\n" * 10_000)[:-20],
+        gzip.compress(b"a\n" * 10_000)[:20] + b"\xff" * 20,
+        gzip.compress(b"a\n")[:-8] + b"\0" * 8,
+    ],
+    ids=["cut", "garbage_inside", "wrong_checksum"],
+)
+def test_read_lines_refuses_a_damaged_gzip(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"a\n" * 10_000)[:-20])
+    path.write_bytes(content)
     with pytest.raises(DataError, match="expected a whole gzip file"):
         lines_of(path)
 

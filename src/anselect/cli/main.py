@@ -9,7 +9,15 @@ from typing import Annotated, Any, cast
 import typer
 
 import anselect
+from anselect.cli.compare import compare
+from anselect.cli.data_audit import audit
+from anselect.cli.data_convert import convert
+from anselect.cli.data_fetch import fetch
+from anselect.cli.data_list import list_data
+from anselect.cli.data_stats import stats
 from anselect.cli.doctor import doctor
+from anselect.cli.evaluate import evaluate
+from anselect.cli.explain import explain
 from anselect.cli.output import print_error
 from anselect.cli.rank import rank
 from anselect.errors import AnselectError
@@ -24,6 +32,8 @@ Examples:
       is this file sound?
   anselect evaluate run.trec --data wikiqa --split test --protocol all
       MAP and MRR under every convention, beside baselines and published figures
+  anselect compare mine.trec theirs.trec --data wikiqa --split test
+      is the difference more than chance?
 """
 
 # The class that every mistake in arguments comes from. Typer brings click under its own name since 0.26, so that
@@ -55,7 +65,16 @@ def _options(
 ) -> None: ...
 
 
+data = typer.Typer(help="The data sets: what they are, do the files match, are they sound.", rich_markup_mode=None)
+data.command("list")(list_data)
+for command in (stats, audit, convert, fetch):
+    data.command()(command)
+
 app.command()(rank)
+app.command()(explain)
+app.add_typer(data, name="data", no_args_is_help=True)
+app.command()(evaluate)
+app.command()(compare)
 app.command()(doctor)
 
 

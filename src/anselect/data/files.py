@@ -8,6 +8,7 @@ import io
 import os
 import secrets
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +40,7 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, unzipped)
         else:
             yield cast(BinaryIO, buffered)
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"expected a whole gzip file, got a damaged one ({error}): fetch it again", path=path
         ) from error
