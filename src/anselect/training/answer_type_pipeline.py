@@ -1,0 +1,262 @@
+"""Every step from questions to the shipped model folder; finished steps are found in the work folder and kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from anselect.data.files import file_sha256, require_file, write_text
+from anselect.text.answer_type import AnswerTypeModel
+from anselect.text.answer_type_labels import FINE_TYPES
+from anselect.training.answer_type_data import (
+    TEST_FILE,
+    TRAIN_FILE,
+    LabelledQuestion,
+    read_labelled,
+    read_statements,
+    read_unlabelled,
+)
+from anselect.training.answer_type_export import Limits, write_model, write_tokenizer
+from anselect.training.answer_type_fit import FitConfig, Targets, fit, one_hot, predict
+from anselect.training.answer_type_model import Student, start_from_bert
+from anselect.training.answer_type_templates import made_requests
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where things lie."""
+
+    data: Path
+    base: Path
+    work: Path
+    output: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that was chosen, on held-out parts of train only."""
+
+    teacher_folds: tuple[int, ...] = (0, 1, 2)
+    """One teacher each, which never sees that fifth of train: its figures there are honest, its soft labels too."""
+    teacher_layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    teacher_fit: FitConfig = field(default_factory=lambda: FitConfig(epochs=6, learning_rate=2e-4))
+    teacher_smoothing: float = 0.1
+    student_layers: tuple[int, ...] = (0, 1, 3, 5)
+    """Which layers of the base model the student starts from."""
+    student_fit: FitConfig = field(default_factory=lambda: FitConfig(epochs=6, learning_rate=3e-4))
+    student_smoothing: float = 0.05
+    teacher_share: float = 0.5
+    """Weight of the teachers beside the label, where there is a label."""
+    labelled_copies: int = 2
+    requests_per_template: int = 3
+    statements: int = 800
+    statement_smoothing: float = 0.7
+    """A text that asks nothing should give DESC without conviction."""
+    word_pieces: int = 17_500
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The texts of one training."""
+
+    labelled: list[LabelledQuestion]
+    requests: list[LabelledQuestion]
+    unlabelled: list[str]
+    statements: list[str]
+
+
+def read_material(data_dir: Path, recipe: Recipe) -> Material:
+    """Read everything; of TREC_10 only the wording is looked at, to keep it out of the unlabelled questions."""
+    labelled = read_labelled(data_dir / TRAIN_FILE)
+    known = [question.text for question in labelled + read_labelled(data_dir / TEST_FILE)]
+    unlabelled = read_unlabelled(data_dir, exclude=known)
+    requests = made_requests(recipe.requests_per_template, seed=0)
+    return Material(labelled, requests, unlabelled, read_statements(data_dir, recipe.statements))
+
+
+def train_detector(paths: Paths, held_out_fold: int | None, recipe: Recipe | None = None) -> dict[str, Any]:
+    """Train, write the model folder and return what was done; with a held-out fold, its figures too."""
+    recipe = recipe or Recipe()
+    material = read_material(paths.data, recipe)
+    folds = [fold for fold in recipe.teacher_folds if held_out_fold in (None, fold)]
+    soft = np.mean([_teach(paths, recipe, material, fold) for fold in folds], axis=0) if folds else None
+    pieces = choose_pieces(paths.base, material, recipe.word_pieces)
+    tokenizer_file = paths.work / "tokenizer.json"
+    write_tokenizer(require_file(paths.base / "tokenizer.json"), pieces, tokenizer_file)
+    student = _learn(paths, recipe, material, soft, pieces, held_out_fold)
+    export(student, tokenizer_file, [question.text for question in material.labelled[:1000]], paths.output)
+    done: dict[str, Any] = {"recipe": asdict(recipe), "base_sha256": file_sha256(paths.base / "model.safetensors")}
+    if held_out_fold is not None:
+        done["held_out"] = held_out_figures(paths.output, material.labelled, held_out_fold)
+    return done
+
+
+def choose_pieces(base: Path, material: Material, count: int) -> list[int]:
+    """Return the word pieces to keep, in ascending order: special ones, single characters, then the most frequent.
+
+    Ties, and places left over, go to the lower number: BERT numbered its pieces by frequency.
+    """
+    tokenizer = load_tokenizer(base)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    seen: Counter[int] = Counter()
+    labelled = [question.text for question in material.labelled + material.requests]
+    for text in labelled + material.unlabelled + material.statements:
+        seen.update(tokenizer.encode(text, add_special_tokens=False).ids)
+    vocabulary = tokenizer.get_vocab()
+    needed = {number for name, number in vocabulary.items() if _is_basic(name)}
+    rest = sorted(set(vocabulary.values()) - needed, key=lambda number: (-seen[number], number))
+    return sorted(needed | set(rest[: count - len(needed)]))
+
+
+def _is_basic(piece: str) -> bool:
+    is_special = piece in {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    return is_special or (len(piece.removeprefix("##")) == 1 and piece.isascii())
+
+
+def _teach(paths: Paths, recipe: Recipe, material: Material, fold: int) -> Targets:
+    """Return a teacher's probabilities for the labelled and the unlabelled questions; train it where needed."""
+    soft_file = paths.work / f"soft-{fold}.npy"
+    if soft_file.is_file():
+        soft: Targets = np.load(soft_file)
+        return soft
+    tokenizer = load_tokenizer(paths.base)
+    config = replace(recipe.teacher_fit, seed=recipe.teacher_fit.seed + fold)
+    teacher = start_student(paths.base, recipe.teacher_layers, range(tokenizer.get_vocab_size()), config.seed)
+    known = [question for question in material.labelled if question.fold != fold] + material.requests
+    targets = one_hot([question.fine for question in known], recipe.teacher_smoothing)
+    texts = [question.text for question in known]
+    fit(teacher, tokenizer, texts, targets, config, paths.work / f"teacher-{fold}.pt")
+    asked = [question.text for question in material.labelled] + material.unlabelled
+    soft = _predict_in_parts(teacher, tokenizer, asked, soft_file)
+    _log_teacher(soft, material.labelled, fold)
+    return soft
+
+
+def _predict_in_parts(
+    model: Student, tokenizer: Tokenizer, texts: Sequence[str], path: Path, size: int = 2000
+) -> Targets:
+    """Predict and save part by part, so that an interruption costs little."""
+    parts = []
+    for start in range(0, len(texts), size):
+        part_file = path.with_name(f"{path.stem}-{start}.npy")
+        if not part_file.is_file():
+            np.save(part_file, predict(model, tokenizer, texts[start : start + size]))
+        parts.append(np.load(part_file))
+    soft = np.concatenate(parts)
+    np.save(path, soft)
+    return soft
+
+
+def _log_teacher(soft: Targets, labelled: Sequence[LabelledQuestion], fold: int) -> None:
+    rows = [row for row, question in enumerate(labelled) if question.fold == fold]
+    right = np.mean([soft[row].argmax() == labelled[row].fine for row in rows])
+    logger.info("teacher of fold %d: fine accuracy %.4f on the %d questions it never saw", fold, right, len(rows))
+
+
+def _learn(
+    paths: Paths,
+    recipe: Recipe,
+    material: Material,
+    soft: Targets | None,
+    pieces: Sequence[int],
+    held_out_fold: int | None,
+) -> Student:
+    """Train the student on labels and soft labels."""
+    student = start_student(paths.base, recipe.student_layers, pieces, recipe.student_fit.seed)
+    texts, targets = student_material(recipe, material, soft, held_out_fold)
+    logger.info("student: %d questions in each of %d epochs", len(texts), recipe.student_fit.epochs)
+    name = "student.pt" if held_out_fold is None else f"student-without-{held_out_fold}.pt"
+    tokenizer = load_tokenizer(paths.work)
+    fit(student, tokenizer, texts, targets, recipe.student_fit, paths.work / name)
+    return student
+
+
+def start_student(base: Path, layers: Sequence[int], pieces: Sequence[int], seed: int) -> Student:
+    """Return an untrained classifier made of the base model's layers and word pieces."""
+    from safetensors.torch import load_file
+
+    torch.manual_seed(seed)
+    student = Student(len(pieces), len(layers))
+    start_from_bert(student, load_file(require_file(base / "model.safetensors")), layers=layers, pieces=pieces)
+    return student
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Return the tokenizer of a model folder."""
+    return Tokenizer.from_file(str(require_file(folder / "tokenizer.json")))
+
+
+def student_material(
+    recipe: Recipe, material: Material, soft: Targets | None, held_out_fold: int | None
+) -> tuple[list[str], Targets]:
+    """Return what the student learns: questions with targets, none of the held-out fold."""
+    kept = [row for row, question in enumerate(material.labelled) if question.fold != held_out_fold]
+    hard = one_hot([material.labelled[row].fine for row in kept], recipe.student_smoothing)
+    if soft is not None:
+        hard = recipe.teacher_share * soft[kept] + (1 - recipe.teacher_share) * hard
+    texts = [material.labelled[row].text for row in kept] * recipe.labelled_copies
+    targets = [hard] * recipe.labelled_copies
+    texts += [question.text for question in material.requests] + material.statements
+    targets.append(one_hot([question.fine for question in material.requests], recipe.student_smoothing))
+    described = FINE_TYPES.index("DESC:desc")
+    targets.append(one_hot([described] * len(material.statements), recipe.statement_smoothing))
+    if soft is not None:
+        texts += material.unlabelled
+        targets.append(soft[len(material.labelled) :])
+    return texts, np.concatenate(targets)
+
+
+def export(student: Student, tokenizer_file: Path, texts: Sequence[str], output: Path) -> None:
+    """Write model.onnx, tokenizer.json and manifest.json."""
+    limits = measure_limits(student, Tokenizer.from_file(str(tokenizer_file)), texts)
+    write_model(student, limits, output / "model.onnx")
+    with write_text(output / "tokenizer.json") as file:
+        file.write(tokenizer_file.read_text(encoding="utf-8"))
+    hashes = {name: file_sha256(output / name) for name in ("model.onnx", "tokenizer.json")}
+    with write_text(output / "manifest.json") as file:
+        json.dump({"sha256": hashes}, file, indent=2)
+
+
+def measure_limits(student: Student, tokenizer: Tokenizer, texts: Sequence[str]) -> dict[str, Limits]:
+    """Return the smallest and the largest input that each product meets, by the name of its module."""
+    limits: dict[str, Limits] = {}
+
+    def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+        def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            low, high = limits.get(name, (0.0, 0.0))
+            limits[name] = (min(low, float(inputs[0].min())), max(high, float(inputs[0].max())))
+
+        return look
+
+    modules = [(name, module) for name, module in student.named_modules() if isinstance(module, nn.Linear)]
+    hooks = [module.register_forward_pre_hook(watch(name)) for name, module in modules]
+    # One question at a time: padding would be measured too.
+    predict(student, tokenizer, texts, batch_size=1)
+    for hook in hooks:
+        hook.remove()
+    return limits
+
+
+def held_out_figures(folder: Path, labelled: Sequence[LabelledQuestion], fold: int) -> dict[str, float]:
+    """Measure the written model on the fold that it never saw."""
+    asked = [question for question in labelled if question.fold == fold]
+    found = list(AnswerTypeModel(folder).detect(question.text for question in asked))
+    pairs = [(answer_type, FINE_TYPES[question.fine]) for answer_type, question in zip(found, asked, strict=True)]
+    return {
+        "questions": len(pairs),
+        "coarse": float(np.mean([answer_type.coarse == fine.partition(":")[0] for answer_type, fine in pairs])),
+        "fine": float(np.mean([answer_type.fine == fine for answer_type, fine in pairs])),
+    }
