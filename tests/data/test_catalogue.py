@@ -15,6 +15,7 @@ from anselect.data.catalogue import (
     HashStatus,
     Published,
     Split,
+    Version,
     dataset_names,
     find_dataset,
     find_split,
@@ -125,6 +126,24 @@ def test_file_status_of_recorded_file(sha256: str, status: HashStatus) -> None:
 
 def test_file_status_of_unrecorded_file() -> None:
     assert DataFile("x", copies=("c",)).status("d") is HashStatus.unrecorded
+
+
+def documented_row(dataset: Dataset, split: Split, name: str, version: Version) -> str:
+    counts = version.counts
+    cells: list[object] = ["?"] * 6
+    if counts:
+        cells = [counts.questions, counts.without_candidates, counts.candidates]
+        cells += [counts.positives, counts.no_positive, counts.all_positive]
+    printed = version.published[0] if version.published else None
+    shown = f"{printed.questions} / {printed.candidates} ({printed.source})" if printed else "–"
+    return f"| {' | '.join(map(str, [dataset.name, split.name, name, *cells, shown]))} |"
+
+
+def test_documentation_has_the_counts_of_the_catalogue() -> None:
+    lines = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8").splitlines()
+    for dataset, split in SPLITS:
+        for name, version in split.versions.items():
+            assert documented_row(dataset, split, name, version) in lines
 
 
 def test_recorded_hashes_are_those_of_the_files_at_hand(benchmark_data: Path) -> None:

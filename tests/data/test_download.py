@@ -133,6 +133,13 @@ def test_server_without_ranges_starts_again(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
+def test_server_that_starts_again_and_breaks_off_each_time_is_given_up(site: Site, tmp_path: Path) -> None:
+    site.has_ranges, site.breaks = False, [100_000, 120_000] + [90_000, 110_000] * 10
+    with pytest.raises(DownloadError, match=r"broke off after 90000 of 512000 bytes \(3 attempts\)"):
+        download(site.url, tmp_path / "file.bin", patience=AT_ONCE)
+    assert len(site.asked) == 5
+
+
 def test_file_changed_on_the_server_is_not_joined_to_the_old_half(site: Site, tmp_path: Path) -> None:
     site.breaks = [100_000] + [0] * 3
     with pytest.raises(DownloadError, match=r"100000 bytes are kept, run it again to go on"):

@@ -23,6 +23,13 @@ QUESTIONS = st.lists(st.lists(st.integers(0, 1), max_size=4).map(lambda labels: 
 WIKIQA_HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
 
 
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without data sets of its own."""
+    monkeypatch.delenv("ANSELECT_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 def test_describe_counts_each_kind_of_question() -> None:
     statistics = describe(iter([MIXED, ALL, NONE, EMPTY]))
     assert statistics.counts == Counts(

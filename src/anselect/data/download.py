@@ -36,7 +36,7 @@ class Patience:
     """How long a download is tried."""
 
     attempts: int = 4
-    """In a row without a single new byte."""
+    """In a row that brought no new byte."""
     first_wait_seconds: float = 1.0
     """Doubled after each attempt."""
     timeout_seconds: float = 30.0
@@ -86,15 +86,16 @@ def _no_progress(_name: str, _done: int, _total: int | None) -> None: ...
 
 
 def _download_part(url: str, target: Path, progress: Progress, patience: Patience) -> Path:
-    failures = 0
+    failures, most = 0, _part_size(target)
     while True:
-        before = _part_size(target)
         try:
             return _attempt(url, target, progress, patience.timeout_seconds)
         except _BrokenOffError as error:
-            failures = 0 if _part_size(target) > before else failures + 1
+            size = _part_size(target)
+            # Only bytes beyond all before count, or a server that starts anew each time could keep us for ever.
+            failures, most = (0, size) if size > most else (failures + 1, most)
             if failures >= patience.attempts:
-                kept = f"; {_part_size(target)} bytes are kept, run it again to go on" if _part_size(target) else ""
+                kept = f"; {size} bytes are kept, run it again to go on" if size else ""
                 raise DownloadError(f"{url}: {error} ({failures} attempts){kept}") from error
             time.sleep(patience.first_wait_seconds * 2 ** max(failures - 1, 0))
 
