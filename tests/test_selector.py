@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,13 +13,13 @@ from anselect.selector import AnswerSelector
 class LengthRanker:
     description = "longest first"
 
-    def score(self, question: str, candidates: Sequence[str]) -> list[float]:
-        return [len(text) / 100 for text in candidates]
+    def score(self, question: Question) -> list[float]:
+        return [len(candidate.text) / 100 for candidate in question.candidates]
 
 
 class BrokenRanker(LengthRanker):
-    def score(self, question: str, candidates: Sequence[str]) -> list[float]:
-        return [float("nan") for _ in candidates]
+    def score(self, question: Question) -> list[float]:
+        return [float("nan") for _ in question.candidates]
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Protocol
 
-from anselect.errors import AnselectError, MissingFileError, UsageError
-from anselect.records import Question, Ranking, ScoredCandidate
+from anselect.errors import AnselectError, MissingExtraError, MissingFileError, UsageError
+from anselect.records import Candidate, Question, Ranking, ScoredCandidate
 
 Unranked = Question | tuple[str, Sequence[str]]
 """What `rank_many` takes: a Question record, or (question, candidates) as plain text."""
@@ -21,7 +22,7 @@ class Ranker(Protocol):
     def description(self) -> str:
         """One line that tells a user what ranks: shown by `anselect rank` and `anselect doctor`."""
 
-    def score(self, question: str, candidates: Sequence[str]) -> Sequence[float]:
+    def score(self, question: Question) -> Sequence[float]:
         """Return one score per candidate, in the order of the candidates."""
 
 
@@ -35,11 +36,12 @@ class LexicalRanker:
         "lexical ranker (BM25 over the candidates: shared words only, no trained model, scores not calibrated)"
     )
 
-    def score(self, question: str, candidates: Sequence[str]) -> list[float]:
+    def score(self, question: Question) -> list[float]:
         """Score by BM25 with the candidates themselves as the collection."""
         from anselect.evaluation.lexical import rank_lexically
 
-        return [(score + 0.5) / (score + 1.0) for score in rank_lexically(question, candidates)]
+        texts = [candidate.text for candidate in question.candidates]
+        return [(score + 0.5) / (score + 1.0) for score in rank_lexically(question.text, texts)]
 
 
 class AnswerSelector:
@@ -55,56 +57,60 @@ class AnswerSelector:
 
     def rank(self, question: str, candidates: Sequence[str], *, top_k: int | None = None) -> Ranking:
         """Order the candidates, best first; equal scores keep the caller's order, the caller's list is not changed."""
-        return self._rank(question, candidates, ids=None, top_k=top_k)
+        return self._rank(_as_record(question, candidates), has_ids=False, top_k=top_k)
 
     def rank_many(self, questions: Iterable[Unranked], *, top_k: int | None = None) -> Iterator[Ranking]:
         """Rank question after question as they come: one ranking per question, in order, in bounded memory."""
         for question in questions:
             if isinstance(question, Question):
-                texts = [candidate.text for candidate in question.candidates]
-                ids = [candidate.id for candidate in question.candidates]
-                yield self._rank(question.text, texts, ids=ids, top_k=top_k)
+                yield self._rank(question, has_ids=True, top_k=top_k)
             else:
-                yield self._rank(question[0], question[1], ids=None, top_k=top_k)
+                yield self._rank(_as_record(*question), has_ids=False, top_k=top_k)
 
-    def _rank(
-        self, question: str, candidates: Sequence[str], *, ids: Sequence[str] | None, top_k: int | None
-    ) -> Ranking:
-        texts = _checked_texts(question, candidates, top_k)
-        scores = self._ranker.score(question, texts) if texts else []
+    def _rank(self, question: Question, *, has_ids: bool, top_k: int | None) -> Ranking:
+        _check(question, top_k)
+        candidates = question.candidates
+        scores = [float(score) for score in self._ranker.score(question)] if candidates else []
         for place, score in enumerate(scores):
             if not math.isfinite(score):
-                raise AnselectError(
-                    f"expected a finite score, got {score} for candidate {place}: {texts[place][:60]!r}"
-                )
-        order = sorted(range(len(texts)), key=lambda place: -scores[place])  # stable: ties keep the caller's order
+                text = candidates[place].text[:60]
+                raise AnselectError(f"expected a finite score, got {score} for candidate {place}: {text!r}")
+        order = sorted(range(len(candidates)), key=lambda place: -scores[place])  # stable: ties keep the caller's order
         places = (
-            ScoredCandidate(index=place, text=texts[place], score=float(scores[place]), id=ids[place] if ids else None)
+            ScoredCandidate(place, candidates[place].text, scores[place], candidates[place].id if has_ids else None)
             for place in order[:top_k]
         )
-        return Ranking(question=question, candidates=tuple(places))
+        return Ranking(question=question.text, candidates=tuple(places))
 
 
 def load(model: str | PathLike[str] | None = None) -> AnswerSelector:
-    """Load a selector; while no trained model ships, this is the lexical ranker, and its description says so."""
-    if model is not None:
+    """Load a selector by a run's or model's folder; without one, while no trained model ships, the lexical ranker."""
+    if model is None:
+        return AnswerSelector(LexicalRanker())
+    if not Path(model).is_dir():
         raise MissingFileError(
-            f"{model}: no such model; models are not part of this version: call load() without a name"
+            f"{model}: no such run or model folder; 'anselect train --list' shows what can be trained"
         )
-    return AnswerSelector(LexicalRanker())
+    try:
+        from anselect.modeling.selector_ranker import load_model_ranker
+    except ImportError as error:
+        raise MissingExtraError("train", error.name or "torch") from error
+    return AnswerSelector(load_model_ranker(Path(model)))
 
 
-def _checked_texts(question: str, candidates: Sequence[str], top_k: int | None) -> list[str]:
-    if not isinstance(question, str):
-        raise UsageError(f"expected the question as text, got {type(question).__name__}")
-    if not question.strip():
-        raise UsageError("expected a question, got blank text")
+def _as_record(question: str, candidates: Sequence[str]) -> Question:
     if isinstance(candidates, str):
         raise UsageError("expected a list of candidates, got one text: put it into a list")
+    return Question("", question, tuple(Candidate(str(place), text) for place, text in enumerate(candidates)))
+
+
+def _check(question: Question, top_k: int | None) -> None:
+    if not isinstance(question.text, str):
+        raise UsageError(f"expected the question as text, got {type(question.text).__name__}")
+    if not question.text.strip():
+        raise UsageError("expected a question, got blank text")
     if top_k is not None and top_k < 0:
         raise UsageError(f"expected top_k of 0 or more, got {top_k}")
-    texts = list(candidates)
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise UsageError(f"expected text as candidate {place}, got {type(text).__name__}")
-    return texts
+    for place, candidate in enumerate(question.candidates):
+        if not isinstance(candidate.text, str):
+            raise UsageError(f"expected text as candidate {place}, got {type(candidate.text).__name__}")

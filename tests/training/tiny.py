@@ -11,7 +11,24 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from anselect.records import Candidate, Question
 
-WORDS = ["who", "what", "where", "made", "is", "the", "a", "radio", "lamp", "book", "ship", "clock", "bell", "rome", "red", "old"]
+WORDS = [
+    "who",
+    "what",
+    "where",
+    "made",
+    "is",
+    "the",
+    "a",
+    "radio",
+    "lamp",
+    "book",
+    "ship",
+    "clock",
+    "bell",
+    "rome",
+    "red",
+    "old",
+]
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -27,7 +44,7 @@ def save_tiny_bert(folder: Path) -> str:
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
     )
-    PreTrainedTokenizerFast(
+    PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -44,7 +61,7 @@ def save_tiny_bert(folder: Path) -> str:
         intermediate_size=64,
         max_position_embeddings=64,
     )
-    BertModel(config).save_pretrained(folder)
+    BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
     return str(folder)
 
 

@@ -20,6 +20,7 @@ from anselect.cli.evaluate import evaluate
 from anselect.cli.explain import explain
 from anselect.cli.output import print_error
 from anselect.cli.rank import rank
+from anselect.cli.train import train
 from anselect.errors import AnselectError
 
 EXAMPLES = """\b
@@ -73,6 +74,7 @@ for command in (stats, audit, convert, fetch):
 app.command()(rank)
 app.command()(explain)
 app.add_typer(data, name="data", no_args_is_help=True)
+app.command()(train)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(doctor)

@@ -20,6 +20,7 @@ def rank(
         Path | None,
         typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
     ] = None,
+    model: Annotated[str | None, typer.Option(help="A run's or model's folder.", metavar="FOLDER")] = None,
     top_k: Annotated[int | None, typer.Option(min=1, help="Show only the best K.")] = None,
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = OutputFormat.table,
 ) -> None:
@@ -35,7 +36,7 @@ def rank(
         texts += [line for _, line in read_lines(candidates_file) if line.strip()]
     if not texts:
         raise UsageError("expected candidates, got none: give them after the question or with --candidates FILE")
-    selector = load()
+    selector = load(model)
     print_note(f"ranked by the {selector.description}")
     rows = [
         {"rank": place, "score": found.score, "index": found.index, "text": found.text}

@@ -44,6 +44,17 @@ def published_figures(data: str | None, split: str, protocol: Protocol) -> list[
     return sorted(figures, key=lambda figure: (-figure.map, -figure.mrr, figure.paper, figure.system))
 
 
+def published_pair(paper: str, system: str, data: str) -> tuple[float, float] | None:
+    """Return the MAP and MRR that a paper prints for a system on a data set; TrecQA's are the clean ones.
+
+    >>> published_pair("bas", "base+fc+uncased", "wikiqa")
+    (0.789, 0.81)
+    """
+    printed = _papers().get(paper, {}).get("systems", {}).get(system, {})
+    figures = printed.get("trecqa-clean" if data == "trecqa" else data)
+    return (figures[0], figures[1]) if figures else None
+
+
 @cache
 def _papers() -> Mapping[str, Any]:
     text = resources.files("anselect.evaluation").joinpath("published.toml").read_text(encoding="utf-8")

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from torch import nn
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from anselect.config import TrainingConfig
 from anselect.data.files import write_text
 from anselect.errors import AnselectError
+from anselect.modeling.encoders import quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.losses import LOSSES
 from anselect.training.batches import EpochLoader, Rows, Tensors, train_loader
@@ -48,6 +49,7 @@ class SelectionTrainer(Trainer):
         super().__init__(
             model=model, args=training_arguments(config, run), callbacks=[EpochControl(config), LogFile(run)]
         )
+        self.remove_callback(PrinterCallback)  # only the command line prints
         self.loss_is_scaled_for_ga = True  # `unit_weight` does it
 
     def get_train_dataloader(self) -> EpochLoader:
@@ -92,7 +94,8 @@ class SelectionTrainer(Trainer):
     def _save_checkpoint(self, model: nn.Module, trial: object) -> None:
         """Write a checkpoint beside the others, then rename it to its place; delete older ones only after that."""
         try:
-            super()._save_checkpoint(model, trial)
+            with quiet():
+                super()._save_checkpoint(model, trial)
         except (OSError, RuntimeError, SafetensorError) as error:
             # torch reports a full disk as a RuntimeError, safetensors as its own error.
             shutil.rmtree(staging(self._run), ignore_errors=True)

@@ -1,0 +1,179 @@
+"""Whole trainings of a tiny model: what a run leaves, that seeds decide everything, that a kill changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import anselect
+from anselect.config import Recipe, check_recipe, recipe_to_toml
+from anselect.data.reading import write_questions
+from anselect.errors import DataError, UsageError
+from anselect.records import Question
+from anselect.training.train import train
+from tests.training.tiny import learnable_questions, save_tiny_bert
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    save_tiny_bert(folder / "bert")
+    write_questions(learnable_questions(20), folder / "train.jsonl")
+    write_questions(learnable_questions(8, seed=1), folder / "dev.jsonl")
+    write_questions(learnable_questions(8, seed=2), folder / "test.jsonl")
+    return folder
+
+
+def tiny_recipe(folder: Path, *, head: str = "linear", **training: object) -> Recipe:
+    files = {split: str(folder / f"{split}.jsonl") for split in ("train", "dev", "test")}
+    settings = {"epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "checkpoint_steps": 3, **training}
+    model = {"encoder": str(folder / "bert"), "head": head, "max_tokens": 32}
+    return check_recipe({"name": "tiny", "data": files, "model": model, "training": settings}, source="test")
+
+
+def dev_figures(run: Path) -> list[dict[str, float]]:
+    """What a training measured on dev, epoch by epoch."""
+    entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [entry for entry in entries if "eval_map" in entry]
+
+
+def weights(run: Path) -> str:
+    return hashlib.sha256((run / "model" / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("head", "loss"),
+    [
+        ("linear", "cross-entropy"),
+        ("fc", "ranknet"),
+        ("bow", "listwise-softmax"),
+        ("cnn", "cross-entropy"),
+        ("rnn", "cross-entropy"),
+        ("sigmoid", "bertsel"),
+        ("sigmoid", "cross-entropy"),
+    ],
+)
+def test_every_head_learns_twenty_questions(folder: Path, tmp_path: Path, head: str, loss: str) -> None:
+    metrics = train(tiny_recipe(folder, head=head, loss=loss, epochs=6), tmp_path / "run")
+    assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+def test_run_folder_holds_what_is_needed_to_use_and_repeat_it(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    metrics = train(tiny_recipe(folder), run)
+    assert {path.name for path in run.iterdir()} == {
+        "checkpoints",
+        "dev.trec",
+        "environment.json",
+        "metrics.json",
+        "metrics.jsonl",
+        "model",
+        "recipe.toml",
+        "test.trec",
+    }
+    assert json.loads((run / "metrics.json").read_text()) == metrics
+    assert set(metrics["data_files"]) == {str(folder / f"{split}.jsonl") for split in ("train", "dev", "test")}
+    assert [entry["epoch"] for entry in dev_figures(run)] == [1.0, 2.0, 3.0]
+    assert [path.name for path in (run / "checkpoints").glob("checkpoint-*")] == ["checkpoint-30"]
+    ranking = anselect.load(run).rank("who made the lamp", ["the lamp is rome", "bell made the lamp"])
+    assert ranking[0].index == 1
+    assert 0 < ranking[0].score < 1
+
+
+def test_seed_decides_the_weights(folder: Path, tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        train(tiny_recipe(folder, seed=seed, epochs=1), tmp_path / name)
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    assert weights(tmp_path / "a") != weights(tmp_path / "c")
+
+
+def test_killed_training_goes_on_and_ends_with_the_same_weights(folder: Path, tmp_path: Path) -> None:
+    recipe = tiny_recipe(folder, head="rnn", epochs=4)
+    train(recipe, tmp_path / "whole")
+    file = tmp_path / "recipe.toml"
+    file.write_text(recipe_to_toml(recipe))
+    command = [sys.executable, "-m", "anselect", "train", str(file), "--output", str(tmp_path / "killed")]
+    checkpoints = tmp_path / "killed" / "checkpoints"
+    for wanted in (3, 12, 21):  # killed while the first, second and third epoch run
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not _has_steps(checkpoints, wanted):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "killed" / "metrics.json").exists()
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+    assert dev_figures(tmp_path / "killed") == dev_figures(tmp_path / "whole")
+
+
+def _has_steps(checkpoints: Path, wanted: int) -> bool:
+    return any(int(path.name.rpartition("-")[2]) >= wanted for path in checkpoints.glob("checkpoint-*"))
+
+
+def test_half_written_checkpoint_is_not_taken_for_whole(folder: Path, tmp_path: Path) -> None:
+    recipe = tiny_recipe(folder, epochs=1)
+    train(recipe, tmp_path / "whole")
+    torn = tmp_path / "torn" / "checkpoints" / ".unfinished" / "checkpoint-9"
+    train_start = tmp_path / "torn"
+    torn.mkdir(parents=True)
+    (torn / "model.safetensors").write_bytes(b"half")
+    for name in ("recipe.toml", "environment.json"):
+        (train_start / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+    train(recipe, train_start)
+    assert weights(train_start) == weights(tmp_path / "whole")
+
+
+def test_early_stopping_ends_when_dev_map_stalls_and_stays_ended(folder: Path, tmp_path: Path) -> None:
+    recipe = tiny_recipe(folder, epochs=12, patience=2)
+    metrics = train(recipe, tmp_path / "run")
+    assert dev_figures(tmp_path / "run")[-1]["epoch"] == metrics["trained"]["epoch"] + 2 < 12
+    (tmp_path / "run" / "metrics.json").unlink()
+    before = weights(tmp_path / "run")
+    assert train(recipe, tmp_path / "run") == metrics
+    assert weights(tmp_path / "run") == before
+
+
+def test_accumulation_trains_to_the_same_figures(folder: Path, tmp_path: Path) -> None:
+    figures = []
+    for name, steps in (("one", 1), ("four", 4)):
+        train(tiny_recipe(folder, accumulation_steps=steps), tmp_path / name)
+        lines = (tmp_path / name / "metrics.jsonl").read_text().splitlines()
+        figures.append(next(json.loads(line)["grad_norm"] for line in lines if "grad_norm" in line))
+    # Dropout differs, as each part draws its own; the first gradients are of one size.
+    assert figures[0] == pytest.approx(figures[1], rel=0.5)
+
+
+def test_folder_of_another_recipe_is_refused(folder: Path, tmp_path: Path) -> None:
+    train(tiny_recipe(folder, epochs=1), tmp_path / "run")
+    with pytest.raises(UsageError, match="holds a run of another recipe"):
+        train(tiny_recipe(folder, epochs=2), tmp_path / "run")
+
+
+def test_recipe_of_another_version_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
+    recipe = tiny_recipe(folder, epochs=1)
+    train(recipe, tmp_path / "run")
+    file = tmp_path / "run" / "recipe.toml"
+    file.write_text(file.read_text() + "\n[optimizer]\nname = 1\n")
+    with pytest.raises(DataError, match=r"optimizer: unknown key.*another version of anselect"):
+        train(recipe, tmp_path / "run")
+
+
+def test_labels_all_zero_are_refused(folder: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    def wrong(question: Question) -> Question:
+        return replace(question, candidates=tuple(replace(candidate, label=0) for candidate in question.candidates))
+
+    write_questions(map(wrong, learnable_questions(4)), tmp_path / "zero.jsonl")
+    recipe = tiny_recipe(folder).model_copy(
+        update={"data": tiny_recipe(folder).data.model_copy(update={"train": str(tmp_path / "zero.jsonl")})}
+    )
+    with pytest.raises(DataError, match="are the labels all 0"):
+        train(recipe, tmp_path / "run")
