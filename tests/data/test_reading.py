@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from anselect.data.finding import KINDS
 from anselect.data.reading import FORMATS, detect_format, find_format, read_located, read_questions, write_questions
 from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.records import Candidate, Question
@@ -181,3 +182,22 @@ def test_half_surrogates_become_replacement_characters(name: str, tmp_path: Path
     write_questions([Question("q", "a\ud800b", (Candidate("c", "\udfff", 1),))], path, output_format=name)
     [question] = read_questions(path)
     assert (question.text, question.candidates[0].text) == ("a\ufffdb", "\ufffd")
+
+
+def test_documentation_names_every_format_and_kind() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data-formats.md").read_text(encoding="utf-8")
+    assert [name for name in FORMATS if f"### {name}\n" not in page] == []
+    assert [
+        kind for kind, severity in KINDS.items() if f"| `{kind}` |" not in page or f"| {severity} |" not in page
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["tsv", "csv", "jsonl", "wikiqa", "trecqa-xml"])
+def test_examples_of_the_documentation_are_read(name: str, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data-formats.md").read_text(encoding="utf-8")
+    example = page.partition(f"### {name}\n")[2].partition("\n```")[2].partition("\n")[2].partition("```")[0]
+    path = tmp_path / NAMES[name]
+    path.write_text(example, encoding="utf-8")
+    assert detect_format(path) == name
+    [question] = read_questions(path)
+    assert question.candidates

@@ -91,7 +91,8 @@ class _Account:
     def watch(self, questions: Iterable[Question]) -> Iterator[Question]:
         for question in questions:
             held = as_held(question, self.holds, self.questions)
-            self.losses += count_losses(question, held)
+            if held != question:
+                self.losses.update(count_losses(question, held))
             if held is not None:
                 self.questions += 1
                 self.candidates += len(held.candidates)

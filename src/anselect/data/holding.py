@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from anselect.records import Candidate, Question
@@ -62,7 +62,7 @@ def as_held(question: Question, holds: Holds, place: int) -> Question | None:
 
 def without_surrogates(question: Question) -> Question:
     """Put U+FFFD for halves of surrogate pairs, which JSON's escapes can bring in and no UTF-8 file can hold."""
-    if not any(map(_SURROGATE.search, _texts(question))):
+    if all(text.isascii() or not _SURROGATE.search(text) for text in _texts(question)):
         return question
     id_, text, metadata = _clean_parts(question)
     cleaned = ((*_clean_parts(each), each.label) for each in question.candidates)
@@ -71,11 +71,11 @@ def without_surrogates(question: Question) -> Question:
 
 
 def _candidate_as_held(candidate: Candidate, holds: Holds, position_id: str) -> Candidate:
-    return replace(
-        candidate,
-        id=candidate.id if holds.candidate_ids else position_id,
-        text=holds.text(candidate.text),
-        metadata=_metadata_as_held(candidate.metadata, holds.candidate_metadata, holds),
+    return Candidate(
+        candidate.id if holds.candidate_ids else position_id,
+        holds.text(candidate.text),
+        candidate.label,
+        _metadata_as_held(candidate.metadata, holds.candidate_metadata, holds),
     )
 
 

@@ -62,8 +62,7 @@ def _candidate_column(key: str) -> str:
 def _store(question: Question, spool: IO[str]) -> None:
     candidates = [[c.id, c.text, c.label, dict(c.metadata)] for c in question.candidates]
     # Escaped to ASCII, so that even a lone surrogate passes through the file.
-    json.dump([question.id, question.text, dict(question.metadata), candidates], spool)
-    spool.write("\n")
+    spool.write(json.dumps([question.id, question.text, dict(question.metadata), candidates]) + "\n")
 
 
 def _records(stored: list[Any], keys: _Keys) -> Iterator[list[str]]:
