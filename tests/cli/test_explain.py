@@ -144,8 +144,8 @@ def test_terminal_gets_colours_and_bold_for_matches(
 
 
 def test_control_characters_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    print_explanation(explanation("a\x1b[31mb\tc\x07"))
-    assert "1  a\ufffd[31mb c\ufffd\n" in capsys.readouterr().out
+    print_explanation(explanation("a\x1b[31mb\tc\x07\u202e"))
+    assert "1  a\ufffd[31mb c\ufffd\ufffd\n" in capsys.readouterr().out
 
 
 class Page(HTMLParser):

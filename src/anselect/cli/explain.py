@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from anselect.cli.explain_html import render_html
-from anselect.cli.explain_terminal import print_explanation, render_text
 from anselect.cli.output import print_note
 from anselect.data.files import read_lines, write_text
 from anselect.text.entities import load_tagger
@@ -64,12 +62,17 @@ def explain(
 
 def _print(explanation: Explanation, output_format: ExplainFormat) -> None:
     if output_format is ExplainFormat.table:
+        from anselect.cli.explain_terminal import print_explanation
+
         print_explanation(explanation)
     else:
         typer.echo(_render(explanation, output_format), nl=False)
 
 
 def _render(explanation: Explanation, output_format: ExplainFormat) -> str:
+    from anselect.cli.explain_html import render_html
+    from anselect.cli.explain_terminal import render_text
+
     if output_format is ExplainFormat.json:
         return json.dumps(explanation.as_dict(), ensure_ascii=False, indent=2) + "\n"
     return render_html(explanation) if output_format is ExplainFormat.html else render_text(explanation)

@@ -24,7 +24,8 @@ TYPE_WORDS: Final = {
 TYPE_COLOURS: Final = {"ENTY": "magenta", "HUM": "blue", "LOC": "green", "NUM": "yellow"}
 OTHER_COLOUR: Final = "cyan"
 MATCH_SIGN: Final = "✓"
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+# U+202D and U+202E turn the direction of everything that follows, our own words included.
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202d\u202e]")
 
 
 def print_explanation(explanation: Explanation) -> None:

@@ -69,11 +69,11 @@ class EntityCache:
         max_bytes: int = DEFAULT_MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
         self.path = (folder or default_folder()) / FILE_NAME
         self._max_bytes = max_bytes
         self._clock = clock
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._owner = 0
         self._file_id: FileId | None = None
         self._inherited: list[sqlite3.Connection] = []
