@@ -134,11 +134,19 @@ def encode_pairs(
 
 
 def text_tokens(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[Tokens]:
-    """Return each text's token ids without special tokens."""
+    """Return each text's token ids; no special token among them, whatever the text says."""
     backend = tokenizer.backend_tokenizer
     _clear_limits(backend)
     backend.encode_special_tokens = True
-    return [encoding.ids for encoding in backend.encode_batch(list(texts), add_special_tokens=False)]
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    # Sentencepiece vocabularies (XLNet, DeBERTa v2) hold the special names as ordinary pieces too.
+    unknown = tokenizer.unk_token_id
+    reserved = set(tokenizer.all_special_ids) - {unknown}
+    return [_replaced(encoding.ids, reserved, unknown) for encoding in encodings]
+
+
+def _replaced(ids: Tokens, reserved: set[int], unknown: int) -> Tokens:
+    return ids if reserved.isdisjoint(ids) else [unknown if token in reserved else token for token in ids]
 
 
 def _clear_limits(backend: Tokenizer) -> None:
