@@ -1,25 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import anselect
 from anselect.errors import AnselectError, MissingFileError, UsageError
-from anselect.records import Candidate, Question
+from anselect.records import Candidate, Question, ScoredQuestions
 from anselect.selector import AnswerSelector
 
 
 class LengthRanker:
     description = "longest first"
 
-    def score(self, question: Question) -> list[float]:
-        return [len(candidate.text) / 100 for candidate in question.candidates]
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        return ScoredQuestions([[len(found.text) / 100 for found in question.candidates] for question in questions])
 
 
 class BrokenRanker(LengthRanker):
-    def score(self, question: Question) -> list[float]:
-        return [float("nan") for _ in question.candidates]
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        return ScoredQuestions([[float("nan") for _ in question.candidates] for question in questions])
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_rank_refuses_bad_input(
 
 
 def test_rank_refuses_a_score_that_is_no_number() -> None:
-    with pytest.raises(AnselectError, match="expected a finite score, got nan for candidate 0"):
+    with pytest.raises(AnselectError, match="expected a finite score, got nan for candidate"):
         AnswerSelector(BrokenRanker()).rank("q?", ["a"])
 
 

@@ -64,6 +64,15 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredQuestions:
+    """What a ranker gives to questions: one list of scores per question, one score per candidate, in their order."""
+
+    scores: list[list[float]]
+    cut_candidates: int = 0
+    """How many candidates were longer than the ranker reads and were cut."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredCandidate:
     """One place in a ranking."""
 

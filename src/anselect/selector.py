@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from anselect.errors import AnselectError, MissingExtraError, MissingFileError, UsageError
-from anselect.records import Candidate, Question, Ranking, ScoredCandidate
+from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
 
 Unranked = Question | tuple[str, Sequence[str]]
 """What `rank_many` takes: a Question record, or (question, candidates) as plain text."""
@@ -22,8 +22,8 @@ class Ranker(Protocol):
     def description(self) -> str:
         """One line that tells a user what ranks: shown by `anselect rank` and `anselect doctor`."""
 
-    def score(self, question: Question) -> Sequence[float]:
-        """Return one score per candidate, in the order of the candidates."""
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Return one score per candidate, in the order of questions and candidates."""
 
 
 class LexicalRanker:
@@ -36,12 +36,15 @@ class LexicalRanker:
         "lexical ranker (BM25 over the candidates: shared words only, no trained model, scores not calibrated)"
     )
 
-    def score(self, question: Question) -> list[float]:
-        """Score by BM25 with the candidates themselves as the collection."""
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score by BM25 with each question's own candidates as the collection."""
         from anselect.evaluation.lexical import rank_lexically
 
-        texts = [candidate.text for candidate in question.candidates]
-        return [(score + 0.5) / (score + 1.0) for score in rank_lexically(question.text, texts)]
+        found = []
+        for question in questions:
+            scores = rank_lexically(question.text, [candidate.text for candidate in question.candidates])
+            found.append([(score + 0.5) / (score + 1.0) for score in scores])
+        return ScoredQuestions(found)
 
 
 class AnswerSelector:
@@ -67,14 +70,22 @@ class AnswerSelector:
             else:
                 yield self._rank(_as_record(*question), has_ids=False, top_k=top_k)
 
+    def score_questions(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score the candidates of many questions at once, without ordering them."""
+        for question in questions:
+            _check(question)
+        scored = self._ranker.score(questions)
+        for question, scores in zip(questions, scored.scores, strict=True):
+            for candidate, score in zip(question.candidates, scores, strict=True):
+                if not math.isfinite(score):
+                    raise AnselectError(f"expected a finite score, got {score} for candidate {candidate.text[:60]!r}")
+        return scored
+
     def _rank(self, question: Question, *, has_ids: bool, top_k: int | None) -> Ranking:
-        _check(question, top_k)
+        if top_k is not None and top_k < 0:
+            raise UsageError(f"expected top_k of 0 or more, got {top_k}")
         candidates = question.candidates
-        scores = [float(score) for score in self._ranker.score(question)] if candidates else []
-        for place, score in enumerate(scores):
-            if not math.isfinite(score):
-                text = candidates[place].text[:60]
-                raise AnselectError(f"expected a finite score, got {score} for candidate {place}: {text!r}")
+        scores = [float(score) for score in self.score_questions([question]).scores[0]]
         order = sorted(range(len(candidates)), key=lambda place: -scores[place])  # stable: ties keep the caller's order
         places = (
             ScoredCandidate(place, candidates[place].text, scores[place], candidates[place].id if has_ids else None)
@@ -104,13 +115,11 @@ def _as_record(question: str, candidates: Sequence[str]) -> Question:
     return Question("", question, tuple(Candidate(str(place), text) for place, text in enumerate(candidates)))
 
 
-def _check(question: Question, top_k: int | None) -> None:
+def _check(question: Question) -> None:
     if not isinstance(question.text, str):
         raise UsageError(f"expected the question as text, got {type(question.text).__name__}")
     if not question.text.strip():
         raise UsageError("expected a question, got blank text")
-    if top_k is not None and top_k < 0:
-        raise UsageError(f"expected top_k of 0 or more, got {top_k}")
     for place, candidate in enumerate(question.candidates):
         if not isinstance(candidate.text, str):
             raise UsageError(f"expected text as candidate {place}, got {type(candidate.text).__name__}")

@@ -1,4 +1,4 @@
-"""`anselect evaluate`: a run file in, MAP and MRR under named protocols out, beside baselines and published figures."""
+"""`anselect evaluate`: a run or a model in, MAP and MRR under named protocols out, with baselines and published figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from anselect.cli.output import OutputFormat, print_json, print_note, print_rows, print_table, print_warning
+from anselect.cli.scores import scores_of
 from anselect.data.catalogue import dataset_names
 from anselect.data.protocols import PROTOCOLS, Protocol, default_protocol, find_protocol, protocols_for
 from anselect.evaluation.labelled_data import read_labelled_questions
 from anselect.evaluation.metrics import DEFAULT_MEASURES, Measure
 from anselect.evaluation.per_question import write_per_question
 from anselect.evaluation.report import Report, build_reports, warn_of_labels
-from anselect.evaluation.run_scores import read_run_scores
 
 ALL, HELP = "all", "help"
 PUBLISHED_SHOWN = 5
@@ -37,7 +37,12 @@ def _explain_protocols(value: str | None) -> str | None:
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="TREC run or table question_id⇥candidate_id⇥score; - for stdin.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="TREC run or table question_id⇥candidate_id⇥score, - for stdin; or a trained run's folder."
+        ),
+    ],
     data: Annotated[str, typer.Option(help="Data set of the catalogue, or a file with labels.")],
     split: Annotated[str, typer.Option(help="Split of the data set.")] = "test",
     protocol: Annotated[
@@ -63,7 +68,7 @@ def evaluate(
         Measure.parse(name)
     protocols = _choose(protocol, data if data in dataset_names() else None)
     labelled = read_labelled_questions(data, split, data_dir=data_dir)
-    run_scores = read_run_scores(run, labelled.questions)
+    run_scores = scores_of(run, labelled.questions)
     reports = build_reports(labelled, run_scores.scores, protocols, measures=names)
     _print_remarks(reports, [run_scores.missing_note], [warn_of_labels(labelled, run_scores.scores)])
     if per_question is not None:

@@ -13,15 +13,7 @@ from anselect.errors import DataError
 from anselect.modeling.checkpoint import load_checkpoint, save_checkpoint
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.scoring import score_pairs
-from anselect.records import Question
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredQuestions:
-    """Scores by question and candidate, and how many candidates were cut to the model's limit."""
-
-    scores: list[list[float]]
-    cut_candidates: int
+from anselect.records import Question, ScoredQuestions
 
 
 class TrainedRanker(Protocol):

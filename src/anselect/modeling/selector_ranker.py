@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anselect.modeling.rankers import ScoredQuestions, TrainedRanker, load_ranker
-from anselect.records import Question
+from anselect.modeling.rankers import TrainedRanker, load_ranker
+from anselect.records import Question, ScoredQuestions
 from anselect.text.steps import TextSteps
 
 MODEL_FOLDER = "model"
@@ -29,12 +29,8 @@ class ModelRanker:
         recipe = self._trained.get("recipe", "unknown recipe")
         return f"model {self._name} ({recipe}, dev MAP {self._trained.get('dev_map', float('nan')):.4f})"
 
-    def score(self, question: Question) -> Sequence[float]:
-        """Score the candidates of one question."""
-        return self.score_questions([question]).scores[0]
-
-    def score_questions(self, questions: Sequence[Question]) -> ScoredQuestions:
-        """Score many questions together, which is faster; says how many candidates were cut."""
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score the candidates of questions, prepared as in training."""
         return self._ranker.score(list(self._steps.apply(questions)))
 
 

@@ -1,0 +1,21 @@
+"""What a command calls RUN in, scores out: a run file is read, a trained run's or model's folder scores anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from anselect.cli.output import print_note
+from anselect.evaluation.run_scores import RunScores, read_run_scores
+from anselect.records import Question
+from anselect.selector import load
+
+
+def scores_of(run: Path, questions: Sequence[Question]) -> RunScores:
+    """Return the scores that a run file holds, or that a model's folder gives."""
+    if not run.is_dir():
+        return read_run_scores(run, questions)
+    selector = load(run)
+    scored = selector.score_questions(questions)
+    print_note(f"scored by the {selector.description}; {scored.cut_candidates} candidates cut to its limit")
+    return RunScores([list(scores) for scores in scored.scores], missing=())
