@@ -167,6 +167,16 @@ def test_part_longer_than_the_file_is_thrown_away(site: Site, tmp_path: Path) ->
     assert names(tmp_path) == ["file.bin"]
 
 
+def test_stale_parts_are_cleared_away_at_the_end(site: Site, tmp_path: Path) -> None:
+    site.breaks = [100_000] + [0] * 3
+    with pytest.raises(DownloadError):
+        download(site.url, tmp_path / "file.bin", patience=AT_ONCE)
+    (tmp_path / "file.bin.00000000.part").write_bytes(b"stale")
+    download(site.url, tmp_path / "file.bin", sha256=(CONTENT_SHA256,), patience=AT_ONCE)
+    assert site.asked[-1] == "bytes=100000-"
+    assert names(tmp_path) == ["file.bin"]
+
+
 def test_wrong_content_range_is_not_trusted(site: Site, tmp_path: Path) -> None:
     site.breaks, site.content_range = [100_000], f"bytes 0-{len(CONTENT) - 1}/{len(CONTENT)}"
     with pytest.raises(DownloadError, match=r"asked for bytes from 100000 on, got 'bytes 0-"):

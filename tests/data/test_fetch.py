@@ -131,6 +131,32 @@ def test_wrong_archive_is_refused_before_it_is_opened(mirror: Path, options: Fet
     assert list((tmp_path / "wikiqa").iterdir()) == []
 
 
+WIKIQA_FILES = ["WikiQA-train.tsv", "WikiQA-dev.tsv", "WikiQA-test.tsv", "LICENSE.pdf", "README.txt"]
+
+
+def test_files_of_an_unknown_archive_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "wikiqa").mkdir()
+    (tmp_path / "wikiqa" / "WikiQACorpus.zip").write_bytes(zipped(dict.fromkeys(WIKIQA_FILES, "x")))
+    with pytest.raises(HashMismatchError, match=r"WikiQA-train\.tsv: expected sha256 baf373f4.* in the archive"):
+        fetch_dataset("wikiqa", tmp_path)
+    assert [path.name for path in (tmp_path / "wikiqa").iterdir()] == ["WikiQACorpus.zip"]
+
+
+def test_files_of_the_publishers_archive_are_taken_as_they_are(
+    mirror: Path, options: Fetching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = zipped(dict.fromkeys(WIKIQA_FILES, "x"))
+    (mirror / "wikiqa" / "WikiQACorpus.zip").write_bytes(content)
+    archives = find_dataset("wikiqa").archives
+    assert isinstance(archives, dict)
+    archive = DataFile("WikiQACorpus.zip", sha256=(sha256(content).hexdigest(),))
+    monkeypatch.setitem(archives, "WikiQACorpus.zip", archive)
+    fetched = {file.path.name: file.status for file in fetch_dataset("wikiqa", tmp_path, options)}
+    assert fetched.keys() == set(WIKIQA_FILES)
+    assert fetched["WikiQA-dev.tsv"] is HashStatus.changed
+    assert not (tmp_path / "wikiqa" / "WikiQACorpus.zip").exists()
+
+
 def test_users_own_file_is_not_overwritten(options: Fetching, tmp_path: Path) -> None:
     (tmp_path / "trecqa").mkdir()
     (tmp_path / "trecqa" / "TRAIN.xml").write_text("mine")
