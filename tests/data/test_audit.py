@@ -174,7 +174,6 @@ README_COUNTS = {
     "wikiqa/test": (633, 633, 6165, 390, 6, 5, 0),
     "semeval2015/dev": (300, 300, 1645, 49, 60, 24, 6),
     "semeval2016/test": (327, 327, 3270, 12, 10, 69, 1),
-    "semeval2016/train-extra-2015train-LEMMATISED": (2480, 2478, 14893, 343, 518, 10, 1),
     "semeval2017/test": (293, 293, 2930, 6, 11, 64, 0),
 }
 

@@ -66,7 +66,7 @@ def question_lists(draw: st.DrawFn, name: str) -> list[Question]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_what_comes_back_is_what_the_format_says_it_holds(name: str, data: st.DataObject) -> None:
     questions = data.draw(question_lists(name))

@@ -38,6 +38,10 @@ def write(path: Path, *values: object) -> Path:
             Question("5", "Who?", (Candidate("d", "He.", None, {"score": "0.5"}),)),
         ),
         (
+            {"query": {"qid": "5", "text": "Who?"}, "candidates": [{"docid": 3, "doc": "He."}]},
+            Question("5", "Who?", (Candidate("3", "He."),)),
+        ),
+        (
             {"query": "Who?", "positive": ["He."], "negative": ["It.", "You."]},
             Question(
                 "Q1", "Who?", (Candidate("Q1-0", "He.", 1), Candidate("Q1-1", "It.", 0), Candidate("Q1-2", "You.", 0))
@@ -55,7 +59,17 @@ def write(path: Path, *values: object) -> Path:
         ),
         ({"id": "q", "question": "Who?", "candidates": []}, Question("q", "Who?")),
     ],
-    ids=["ours", "plain_strings", "numbers", "rank_llm", "positive_negative", "documents", "missed_positive", "empty"],
+    ids=[
+        "ours",
+        "plain_strings",
+        "numbers",
+        "rank_llm",
+        "plain_doc",
+        "positive_negative",
+        "documents",
+        "missed_positive",
+        "empty",
+    ],
 )
 def test_shapes(value: object, question: Question, tmp_path: Path) -> None:
     assert list(read_jsonl(write(tmp_path / "a.jsonl", value))) == [question]
