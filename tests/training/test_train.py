@@ -31,10 +31,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tiny_recipe(folder: Path, *, head: str = "linear", **training: object) -> Recipe:
+MODEL_KEYS = {"head", "kind", "encoder_layers"}
+
+
+def tiny_recipe(folder: Path, **changes: object) -> Recipe:
     files = {split: str(folder / f"{split}.jsonl") for split in ("train", "dev", "test")}
+    training = {key: value for key, value in changes.items() if key not in MODEL_KEYS}
     settings = {"epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "checkpoint_steps": 3, **training}
-    model = {"encoder": str(folder / "bert"), "head": head, "max_tokens": 32}
+    model: dict[str, object] = {"encoder": str(folder / "bert"), "max_tokens": 32}
+    model |= {key: value for key, value in changes.items() if key in MODEL_KEYS}
     return check_recipe({"name": "tiny", "data": files, "model": model, "training": settings}, source="test")
 
 
@@ -63,6 +68,20 @@ def weights(run: Path) -> str:
 def test_every_head_learns_twenty_questions(folder: Path, tmp_path: Path, head: str, loss: str) -> None:
     metrics = train(tiny_recipe(folder, head=head, loss=loss, epochs=6), tmp_path / "run")
     assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+@pytest.mark.parametrize("layers", [1, 0])
+def test_siamese_model_trains_and_its_ablation_is_measured(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    recipe = tiny_recipe(folder, loss="cosine-mse", epochs=2, kind="siamese", encoder_layers=layers)
+    metrics = train(recipe, tmp_path / "run")
+    assert metrics["trained"]["epoch"] == (0 if layers == 0 else pytest.approx(1.5, abs=0.5))
+    ranking = anselect.load(tmp_path / "run").rank("who made the lamp", ["the lamp is rome", "bell made the lamp"])
+    assert all(0 <= place.score <= 1 for place in ranking)
+    scores = [place.score for place in anselect.load(tmp_path / "run").rank("who made the lamp", ["bell", "bell"])]
+    assert scores[0] == scores[1]
 
 
 def test_run_folder_holds_what_is_needed_to_use_and_repeat_it(folder: Path, tmp_path: Path) -> None:

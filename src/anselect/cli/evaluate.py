@@ -1,4 +1,4 @@
-"""`anselect evaluate`: a run or a model in, MAP and MRR under named protocols out, with baselines and published figures."""
+"""`anselect evaluate`: a run or a model in, its figures under named protocols out, beside baselines and papers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -13,6 +13,8 @@ from anselect.errors import DataError
 from anselect.modeling.checkpoint import load_checkpoint, save_checkpoint
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.scoring import score_pairs
+from anselect.modeling.siamese import SiameseModel
+from anselect.modeling.siamese_ranker import SiameseRanker, open_features
 from anselect.records import Question, ScoredQuestions
 
 
@@ -52,6 +54,10 @@ class CrossEncoderRanker:
 def load_ranker(folder: Path) -> TrainedRanker:
     """Read a ranker back from its folder, ready to score."""
     checkpoint = load_checkpoint(folder)
+    if isinstance(checkpoint.model, SiameseModel):
+        source: Any = checkpoint.config
+        features = open_features(source.feature_kind, source.features, max_tokens=source.max_tokens)
+        return SiameseRanker(checkpoint.model, features)
     if checkpoint.tokenizer is None:
         raise DataError("expected a tokenizer beside the model, there is none", path=folder)
     return CrossEncoderRanker(cast(AnswerSelectionModel, checkpoint.model), checkpoint.tokenizer)

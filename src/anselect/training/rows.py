@@ -10,6 +10,8 @@ from transformers import PreTrainedTokenizerBase
 
 from anselect.errors import DataError
 from anselect.modeling.pair_tokens import encode_pairs, pair_template, text_tokens
+from anselect.modeling.siamese import pad_features
+from anselect.modeling.siamese_ranker import FeatureReader
 from anselect.records import Question
 from anselect.training.batches import Tensors
 
@@ -65,3 +67,24 @@ class TokenRows(TextRows):
             for question, tokens in zip(self.questions, of_candidate, strict=True)
         ]
         return np.minimum(np.array(lengths, dtype=np.int64), self._max_tokens)
+
+
+class FeatureRows(TextRows):
+    """Pairs for the siamese model: frozen features of both sides, padded when a batch is due."""
+
+    def __init__(self, questions: Sequence[Question], features: FeatureReader, max_tokens: int) -> None:
+        super().__init__(questions)
+        self._features, self._max_tokens = features, max_tokens
+        features.prepare([*self.questions, *self.candidates])
+        self.lengths = np.array([min(len(features.get(text)), max_tokens) for text in self.candidates], dtype=np.int64)
+
+    def collate(self, rows: Sequence[int]) -> Tensors:
+        """Return features and masks of these rows."""
+        asked = pad_features([self._features.get(self.questions[row]) for row in rows], max_tokens=self._max_tokens)
+        texts = pad_features([self._features.get(self.candidates[row]) for row in rows], max_tokens=self._max_tokens)
+        return {
+            "question_features": asked.features,
+            "question_mask": asked.mask,
+            "candidate_features": texts.features,
+            "candidate_mask": texts.mask,
+        }

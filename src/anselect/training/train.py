@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 from transformers import TrainerCallback, set_seed
@@ -14,17 +14,18 @@ from transformers import TrainerCallback, set_seed
 from anselect.config import Recipe
 from anselect.data.files import write_text
 from anselect.data.protocols import Protocol, protocols_for
-from anselect.errors import UsageError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.trec_files import write_run
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
+from anselect.modeling.siamese import SiameseConfig, SiameseModel
+from anselect.modeling.siamese_ranker import SiameseRanker, open_features
 from anselect.records import Question
 from anselect.text.steps import TextSteps
 from anselect.training.batches import Rows
 from anselect.training.model_card import write_model_card
 from anselect.training.prepare import TrainingData, choose_protocol, read_training_data, text_steps
-from anselect.training.rows import TokenRows
+from anselect.training.rows import FeatureRows, TokenRows
 from anselect.training.run_folder import RunFolder, last_checkpoint, open_run
 from anselect.training.trainer import SelectionTrainer, checkpoint_log, has_stalled
 
@@ -59,8 +60,22 @@ def train(
 
 
 def build_ranker(recipe: Recipe, steps: TextSteps) -> TrainedRanker:
-    """Put the recipe's head on its encoder; the seed decides the head's first weights."""
+    """Build the recipe's model on its encoder or features; the seed decides the first weights of what is new."""
     set_seed(recipe.training.seed)
+    ranker = _build_siamese(recipe) if recipe.model.kind == "siamese" else _build_cross_encoder(recipe, steps)
+    # Whoever loads the model prepares texts by what stands here.
+    ranker.model.config.text_steps = asdict(steps)
+    return ranker
+
+
+def build_rows(ranker: TrainedRanker, questions: Sequence[Question], recipe: Recipe) -> Rows:
+    """Number the pairs of prepared questions for training."""
+    if isinstance(ranker, SiameseRanker):
+        return FeatureRows(questions, ranker.features, recipe.model.max_tokens)
+    return TokenRows(questions, cast(CrossEncoderRanker, ranker).tokenizer, recipe.model.max_tokens)
+
+
+def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
     model, tokenizer = AnswerSelectionModel.from_encoder(
         recipe.model.encoder,
         head=recipe.model.head,
@@ -70,16 +85,23 @@ def build_ranker(recipe: Recipe, steps: TextSteps) -> TrainedRanker:
     )
     if steps.tokens:
         model.add_highlight_tokens(tokenizer, steps.tokens, highlight=steps.highlight)
-    # Whoever loads the model prepares texts by what stands here.
-    model.config.text_steps = asdict(steps)
     return CrossEncoderRanker(model, tokenizer)
 
 
-def build_rows(ranker: TrainedRanker, questions: Sequence[Question], recipe: Recipe) -> Rows:
-    """Number the pairs of prepared questions for training."""
-    if isinstance(ranker, CrossEncoderRanker):
-        return TokenRows(questions, ranker.tokenizer, recipe.model.max_tokens)
-    raise UsageError(f"{type(ranker).__name__} cannot be trained")
+def _build_siamese(recipe: Recipe) -> SiameseRanker:
+    settings = recipe.model
+    features = open_features(settings.features, settings.encoder, max_tokens=settings.max_tokens)
+    heads = settings.attention_heads if features.width % settings.attention_heads == 0 else None
+    config = SiameseConfig(
+        width=features.width,
+        attention_heads=heads,
+        encoder_layers=settings.encoder_layers,
+        dropout=settings.dropout,
+        max_tokens=settings.max_tokens,
+        features=settings.encoder,
+    )
+    config.feature_kind = settings.features
+    return SiameseRanker(SiameseModel(config), features)
 
 
 def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
@@ -96,6 +118,10 @@ def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
         ranker.model.config.trained = {"recipe": recipe.name, "epoch": epoch, "dev_map": dev_map}
         ranker.save(run.model)
 
+    if not any(parameter.requires_grad for parameter in ranker.model.parameters()):
+        # The ablation without an encoder layer: nothing to train.
+        save_best(ranker.model, 0, measure(ranker.model)["map"])
+        return
     trainer = SelectionTrainer(ranker.model, rows, recipe.training, run, measure=measure, save_best=save_best)
     for callback in callbacks:
         trainer.add_callback(callback)
