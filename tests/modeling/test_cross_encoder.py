@@ -12,6 +12,7 @@ from transformers import BertForSequenceClassification
 
 from anselect.errors import UsageError
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel, most_tokens, probabilities
+from anselect.modeling.encoders import load_encoder
 from anselect.modeling.heads import CELLS, HEADS
 from anselect.modeling.losses import cross_entropy
 from anselect.modeling.pair_tokens import encode_pairs
@@ -21,13 +22,20 @@ CANDIDATES = ["bell did", "it rings in paris in france in the city of paris", ""
 BUILDS = [(name, cell) for name in HEADS for cell in (CELLS if name == "rnn" else ["rnn"])]
 
 
-def score(model: AnswerSelectionModel, tokenizer: Any, questions: list[str], candidates: list[str]) -> torch.Tensor:
-    return model.score(encode_pairs(tokenizer, questions, candidates, max_tokens=model.config.max_tokens))
+def from_encoder(folder: str, **settings: Any) -> tuple[Any, Any]:
+    return AnswerSelectionModel.from_encoder(folder, **settings)
+
+
+def score(model: Any, tokenizer: Any, questions: list[str], candidates: list[str]) -> torch.Tensor:
+    found: torch.Tensor = model.score(
+        encode_pairs(tokenizer, questions, candidates, max_tokens=model.config.max_tokens)
+    )
+    return found
 
 
 @pytest.mark.parametrize("head", ["linear", "bow", "cnn", "rnn"])
 def test_batching_does_not_change_scores(family: Any, save_encoder: Any, head: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(save_encoder(family), head=head, max_tokens=40)
+    model, tokenizer = from_encoder(save_encoder(family), head=head, max_tokens=40)
     together = score(model, tokenizer, QUESTIONS, CANDIDATES)
     alone = [score(model, tokenizer, [q], [c]) for q, c in zip(QUESTIONS, CANDIDATES, strict=True)]
     assert torch.allclose(together, torch.cat(alone), atol=1e-6)
@@ -36,7 +44,7 @@ def test_batching_does_not_change_scores(family: Any, save_encoder: Any, head: s
 
 def test_saved_model_scores_the_same(family: Any, save_encoder: Any, tmp_path: Path) -> None:
     folder = save_encoder(family)
-    model, tokenizer = AnswerSelectionModel.from_encoder(folder, head="rnn", cell="gru", max_tokens=40)
+    model, tokenizer = from_encoder(folder, head="rnn", cell="gru", max_tokens=40)
     before = score(model, tokenizer, QUESTIONS, CANDIDATES)
     model.save_pretrained(tmp_path / "saved")
     for file in Path(folder).iterdir():
@@ -48,10 +56,8 @@ def test_saved_model_scores_the_same(family: Any, save_encoder: Any, tmp_path: P
 
 
 def test_pretrained_weights_are_kept(bert_folder: str) -> None:
-    from anselect.modeling.encoders import load_encoder
-
     torch.manual_seed(5)
-    model, _ = AnswerSelectionModel.from_encoder(bert_folder, head="fc", max_tokens=40)
+    model, _ = from_encoder(bert_folder, head="fc", max_tokens=40)
     expected = load_encoder(bert_folder).state_dict()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in model.encoder.state_dict().items())
 
@@ -59,14 +65,15 @@ def test_pretrained_weights_are_kept(bert_folder: str) -> None:
 def test_seed_decides_the_head(bert_folder: str) -> None:
     def head_weights(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)
-        return next(AnswerSelectionModel.from_encoder(bert_folder, head="rnn", max_tokens=40)[0].head.parameters())
+        weights: torch.Tensor = next(from_encoder(bert_folder, head="rnn", max_tokens=40)[0].head.parameters())
+        return weights
 
     assert torch.equal(head_weights(1), head_weights(1))
     assert not torch.equal(head_weights(1), head_weights(2))
 
 
 def test_score_is_the_softmax_of_the_second_logit(bert_folder: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, max_tokens=40)
+    model, tokenizer = from_encoder(bert_folder, max_tokens=40)
     batch = encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40)
     model.eval()
     logits = model(**batch.model_inputs()).logits
@@ -75,7 +82,7 @@ def test_score_is_the_softmax_of_the_second_logit(bert_folder: str) -> None:
 
 
 def test_scoring_leaves_a_training_model_in_training(bert_folder: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, max_tokens=40)
+    model, tokenizer = from_encoder(bert_folder, max_tokens=40)
     model.train()
     first, second = (score(model, tokenizer, QUESTIONS, CANDIDATES) for _ in range(2))
     assert torch.equal(first, second)
@@ -83,7 +90,7 @@ def test_scoring_leaves_a_training_model_in_training(bert_folder: str) -> None:
 
 
 def test_highlight_tokens_are_single_pieces_with_new_rows(family: Any, save_encoder: Any, tmp_path: Path) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(save_encoder(family), max_tokens=40)
+    model, tokenizer = from_encoder(save_encoder(family), max_tokens=40)
     known = model.encoder.get_input_embeddings().weight.detach().clone()
     assert model.add_highlight_tokens(tokenizer, ["[HUM]", "[LOC]"], highlight="replace-typed") == 2
     batch = encode_pairs(tokenizer, ["who"], ["[HUM] did"], max_tokens=40)
@@ -101,8 +108,8 @@ def test_highlight_tokens_are_single_pieces_with_new_rows(family: Any, save_enco
 
 
 def test_pooler_with_linear_head_is_the_librarys_classifier(bert_folder: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, pooling="pooler", max_tokens=40)
-    theirs = BertForSequenceClassification(copy.deepcopy(model.encoder.config)).eval()
+    model, tokenizer = from_encoder(bert_folder, pooling="pooler", max_tokens=40)
+    theirs: Any = BertForSequenceClassification(copy.deepcopy(model.encoder.config)).eval()  # type: ignore[no-untyped-call]
     theirs.bert.load_state_dict(model.encoder.state_dict())
     theirs.classifier.load_state_dict(model.head.output.state_dict())
     batch = encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40)
@@ -111,16 +118,15 @@ def test_pooler_with_linear_head_is_the_librarys_classifier(bert_folder: str) ->
 
 
 def test_gradient_checkpointing_gives_the_same_gradients(bert_folder: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, max_tokens=40)
+    model, tokenizer = from_encoder(bert_folder, max_tokens=40)
     model.eval()
     batch = encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40)
 
     def gradient() -> torch.Tensor:
         model.zero_grad()
         model(**batch.model_inputs()).logits.sum().backward()
-        found = model.encoder.get_input_embeddings().weight.grad
-        assert found is not None
-        return found.clone()
+        found: torch.Tensor = model.encoder.get_input_embeddings().weight.grad.clone()
+        return found
 
     plain = gradient()
     model.gradient_checkpointing_enable()
@@ -129,7 +135,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(bert_folder: str) -> No
 
 
 def test_every_weight_gets_a_gradient(family: Any, save_encoder: Any) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(save_encoder(family), head="bow", max_tokens=40)
+    model, tokenizer = from_encoder(save_encoder(family), head="bow", max_tokens=40)
     model(**encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40).model_inputs()).logits.sum().backward()
     idle = {name for name, parameter in model.named_parameters() if parameter.grad is None}
     # XLNet keeps a mask vector for its pre-training alone.
@@ -139,7 +145,7 @@ def test_every_weight_gets_a_gradient(family: Any, save_encoder: Any) -> None:
 @pytest.mark.parametrize(("head", "cell"), BUILDS)
 def test_every_head_learns_twenty_questions_by_heart(bert_folder: str, head: str, cell: str) -> None:
     torch.manual_seed(0)
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, head=head, cell=cell, dropout=0.0, max_tokens=40)
+    model, tokenizer = from_encoder(bert_folder, head=head, cell=cell, dropout=0.0, max_tokens=40)
     words = ["who", "what", "bell", "city", "paris", "france", "1876"]
     questions = [f"{words[i % 7]} {words[i // 7]}" for i in range(20) for _ in range(3)]
     candidates = [f"{words[(i + j) % 7]} {words[(i * 3 + j * 2) % 7]}" for i in range(20) for j in range(3)]
@@ -150,7 +156,7 @@ def test_every_head_learns_twenty_questions_by_heart(bert_folder: str, head: str
     for _ in range(300):
         logits = model(**batch.model_inputs()).logits
         two = logits if logits.shape[1] == 2 else torch.cat([torch.zeros_like(logits), logits], dim=1)
-        loss = cross_entropy(two, labels, torch.ones_like(labels))
+        loss: Any = cross_entropy(two, labels, torch.ones_like(labels))
         if loss.item() < 0.05:
             break
         optimizer.zero_grad()
@@ -161,7 +167,7 @@ def test_every_head_learns_twenty_questions_by_heart(bert_folder: str, head: str
 
 
 def test_head_that_reads_tokens_needs_masks(bert_folder: str) -> None:
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, head="bow", max_tokens=40)
+    model, tokenizer = from_encoder(bert_folder, head="bow", max_tokens=40)
     batch = encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40)
     with pytest.raises(UsageError, match="needs question_mask"):
         model(**batch.inputs)
@@ -169,10 +175,10 @@ def test_head_that_reads_tokens_needs_masks(bert_folder: str) -> None:
 
 def test_limits_and_poolings_are_checked(bert_folder: str, xlnet_family: Any, save_encoder: Any) -> None:
     with pytest.raises(UsageError, match=r"max_tokens is 67: .* at most 66"):
-        AnswerSelectionModel.from_encoder(bert_folder, max_tokens=67)
+        from_encoder(bert_folder, max_tokens=67)
     with pytest.raises(UsageError, match="unknown pooling 'mean'"):
-        AnswerSelectionModel.from_encoder(bert_folder, pooling="mean", max_tokens=40)
-    model, tokenizer = AnswerSelectionModel.from_encoder(save_encoder(xlnet_family), pooling="pooler", max_tokens=40)
+        from_encoder(bert_folder, pooling="mean", max_tokens=40)
+    model, tokenizer = from_encoder(save_encoder(xlnet_family), pooling="pooler", max_tokens=40)
     with pytest.raises(UsageError, match="has no pooler"):
         score(model, tokenizer, QUESTIONS, CANDIDATES)
 

@@ -47,7 +47,7 @@ def test_encoder_and_tokenizer_load_from_a_folder(family: Any, save_encoder: Any
 
 @pytest.mark.parametrize(("name", "takes"), [("bert", True), ("xlnet", True), ("roberta", False), ("mpnet", False)])
 def test_segment_ids_reach_only_models_that_know_them(families: Any, name: str, takes: bool) -> None:
-    encoder = AutoModel.from_config(families[name]().config)
+    encoder = AutoModel.from_config(families[name]().config)  # type: ignore[no-untyped-call]
     ids = torch.tensor([[3, 4]])
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.tensor([[0, 1]])}
     kept = accepted_inputs(encoder, inputs)

@@ -105,7 +105,7 @@ def test_masked_entries_change_neither_loss_nor_gradient(name: str, poison: floa
 def test_nothing_kept_costs_nothing(name: str) -> None:
     values = values_for(name)
     loss = LOSSES[name].function(values, LABELS, torch.zeros_like(MASK))
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == 0.0
     assert values.grad is not None
     assert not values.grad.any()
