@@ -92,8 +92,13 @@ def test_unknown_name_is_an_error(small: Path) -> None:
         stats(["wikiqa", "trec-qa"], data_dir=small)
 
 
-def test_real_trecqa_stands_beside_the_papers(benchmark_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, notes = run_json(capsys, ["trecqa", "semeval2015"], benchmark_data)
+def test_real_files_stand_beside_the_papers(
+    benchmark_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, file in (("trecqa", "TEST.xml"), ("semeval2015", "CQA-QL-devel.xml")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).symlink_to(benchmark_data / "original" / name / file)
+    rows, notes = run_json(capsys, ["trecqa", "semeval2015"], tmp_path)
     found = {(row["data"], row["split"], row["version"]): row for row in rows}
     raw, clean = found["trecqa", "test", "raw"], found["trecqa", "test", "clean"]
     assert (raw["questions"], raw["without_candidates"], raw["published_questions"]) == (95, 5, 100)
@@ -104,4 +109,4 @@ def test_real_trecqa_stands_beside_the_papers(benchmark_data: Path, capsys: pyte
     assert "* trecqa test (raw): 100 counts the blocks of the file; 5 of them have no candidate" in notes
     assert "warning" not in notes
     assert "every user name replaced" in notes
-    assert ("trecqa", "train-all", "clean") not in found
+    assert len(found) == 3

@@ -115,6 +115,13 @@ def test_dropped_connection_is_resumed(site: Site, tmp_path: Path) -> None:
     assert names(tmp_path) == ["file.bin"]
 
 
+def test_silent_connection_is_resumed(site: Site, tmp_path: Path) -> None:
+    site.breaks, site.stall = [131_072], Event()
+    patience = Patience(attempts=3, first_wait_seconds=0, timeout_seconds=2)
+    download(site.url, tmp_path / "file.bin", sha256=(CONTENT_SHA256,), patience=patience)
+    assert site.asked == [None, "bytes=131072-"]
+
+
 def test_resumed_download_needs_no_hash_to_be_right(site: Site, tmp_path: Path) -> None:
     site.breaks = [100_000]
     assert download(site.url, tmp_path / "file.bin", patience=AT_ONCE) == CONTENT_SHA256

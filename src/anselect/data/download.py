@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from anselect.data.files import file_sha256
@@ -121,7 +121,8 @@ def _open(url: str, offset: int, timeout_seconds: float, old_part: Path | None) 
     if offset:
         headers["Range"] = f"bytes={offset}-"
     try:
-        response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout_seconds)
+        request = urllib.request.Request(url, headers=headers)
+        return cast(http.client.HTTPResponse, urllib.request.urlopen(request, timeout=timeout_seconds))
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and old_part:
@@ -134,9 +135,6 @@ def _open(url: str, offset: int, timeout_seconds: float, old_part: Path | None) 
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise _BrokenOffError(f"no connection: {getattr(error, 'reason', error)}") from error
-    if not isinstance(response, http.client.HTTPResponse):
-        raise DownloadError(f"{url}: expected an answer over HTTP, got another kind")
-    return response
 
 
 def _understand(response: http.client.HTTPResponse, offset: int) -> _Reply:
