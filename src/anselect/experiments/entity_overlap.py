@@ -1,14 +1,16 @@
 """How often a correct and how often a wrong candidate holds an entity of the expected type, before any training.
 
 Run as `python -m anselect.experiments.entity_overlap`: Markdown on stdout, the same numbers as JSON with `--json FILE`.
+With `--types question-word` the detector has no part in it: only questions whose words leave no doubt count.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -77,17 +79,47 @@ class Overlap:
     new_entity_map: float
 
 
-def find_held(questions: Sequence[Question], coarse_types: Iterable[str], tagger: EntityTagger) -> list[Held]:
+# Wordings that name the coarse type by themselves; the first that is found counts.
+QUESTION_WORDS: Final = (
+    ("NUM", r"^when\b|\bhow (many|much|long|old|tall|far|big|large|high|deep|often|fast|hot|cold|heavy)\b"),
+    ("NUM", r"\b(what|which) (year|date|day|month|decade|century|percentage|number|age|population)\b"),
+    ("LOC", r"^where\b|\b(what|which) (city|town|state|county|province|country|continent|island|river|ocean)\b"),
+    ("HUM", r"^(who|whom|whose)\b"),
+)
+TypeFinder = Callable[[Iterable[str]], Iterable[str | None]]
+"""Questions in, coarse types out; None leaves a question out of the count."""
+
+
+def types_by_detector(questions: Iterable[str]) -> Iterator[str]:
+    """Ask the bundled model."""
+    return (found.coarse for found in detect_answer_types(questions))
+
+
+def types_by_question_word(questions: Iterable[str]) -> Iterator[str | None]:
+    """Read the type off the question's own words.
+
+    >>> list(types_by_question_word(["Who ran?", "In what year?", "Where is it?", "What is it?"]))
+    ['HUM', 'NUM', 'LOC', None]
+    """
+    for question in questions:
+        found = (kind for kind, words in QUESTION_WORDS if re.search(words, question, re.IGNORECASE))
+        yield next(found, None)
+
+
+TYPE_FINDERS: Final[Mapping[str, TypeFinder]] = {
+    "detector": types_by_detector,
+    "question-word": types_by_question_word,
+}
+
+
+def find_held(typed: Sequence[tuple[Question, str]], tagger: EntityTagger) -> list[Held]:
     """Tag every candidate and compare its entities with the expected type."""
-    tagged = tagger.tag(candidate.text for question in questions for candidate in question.candidates)
-    return [
-        _held(question, coarse_type, [next(tagged) for _ in question.candidates])
-        for question, coarse_type in zip(questions, coarse_types, strict=True)
-    ]
+    tagged = tagger.tag(candidate.text for question, _ in typed for candidate in question.candidates)
+    return [_held(question, kind, [next(tagged) for _ in question.candidates]) for question, kind in typed]
 
 
 def count_overlap(held: Sequence[Held], data: str, split: str, form: str) -> Iterator[Overlap]:
-    """Yield one row per answer type, then one for the types that have entities and one for all."""
+    """Yield one row per answer type that occurs, then one for the types that have entities and one for all."""
     groups = {kind: {kind} for kind in ENTITY_LABELS}
     groups[WITH_ENTITIES] = set(WITH_ENTITIES.split())
     groups[ALL_TYPES] = set(ENTITY_LABELS)
@@ -98,15 +130,20 @@ def count_overlap(held: Sequence[Held], data: str, split: str, form: str) -> Ite
 
 
 def measure_overlap(
-    tagger: EntityTagger, splits: Sequence[tuple[str, str]] = SPLITS, data_dir: Path | None = None
+    tagger: EntityTagger,
+    find_types: TypeFinder,
+    *,
+    splits: Sequence[tuple[str, str]] = SPLITS,
+    data_dir: Path | None = None,
 ) -> Iterator[Overlap]:
     """Measure splits; only questions with a correct and a wrong candidate count, since only there can an order err."""
     for data, split in splits:
         for form in ("text", "tokens") if data == "trecqa" else ("text",):
             read = read_split(data, split, data_dir=data_dir, detokenize=form == "text")
             questions = clean_questions(read, keep_all_positive=False)
-            types = [found.coarse for found in detect_answer_types(question.text for question in questions)]
-            yield from count_overlap(find_held(questions, types, tagger), data, split, form)
+            types = find_types(question.text for question in questions)
+            typed = [(question, kind) for question, kind in zip(questions, types, strict=True) if kind]
+            yield from count_overlap(find_held(typed, tagger), data, split, form)
 
 
 def to_markdown(rows: Iterable[Overlap]) -> str:
@@ -120,11 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, help="folder with the data sets")
     parser.add_argument("--pipeline", help="spaCy pipeline (default: the first installed)")
+    parser.add_argument("--types", choices=list(TYPE_FINDERS), default="detector", help="who tells the answer types")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here")
     options = parser.parse_args(arguments)
     tagger = load_tagger(options.pipeline)
-    rows = list(measure_overlap(tagger, data_dir=options.data_dir))
-    sys.stdout.write(f"Entities by {tagger.name} {tagger.version}.\n\n{to_markdown(rows)}")
+    rows = list(measure_overlap(tagger, TYPE_FINDERS[options.types], data_dir=options.data_dir))
+    about = f"Entities by {tagger.name} {tagger.version}, answer types by {options.types}."
+    sys.stdout.write(f"{about}\n\n{to_markdown(rows)}")
     if options.json:
         with write_text(options.json) as file:
             json.dump([asdict(row) for row in rows], file, indent=2)
