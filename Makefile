@@ -8,13 +8,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/.installed-demo  ## rank a real question
 	$(BIN)/anselect rank "Who invented the telephone?" \
 	  "The telephone rings in the next room." \
-	  "The first telephone was invented in 1875." \
+	  "It was raining in Boston." \
 	  "Alexander Graham Bell invented the telephone and showed it to the world in 1876."
 
 test: .venv/.installed check  ## everything that CI runs
 
 check: .venv/.installed format lint types  ## format, lint, types, import direction, tests
-	$(BIN)/python -m pytest --quiet --numprocesses 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2
 
 format: .venv/.installed
 	$(BIN)/ruff format --check .

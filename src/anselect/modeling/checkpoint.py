@@ -13,13 +13,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-import anselect
 from anselect.data.files import file_sha256
 from anselect.errors import AnselectError, DataError, MissingFileError, UsageError
 from anselect.modeling.cross_encoder import NO_HIGHLIGHT, AnswerSelectionModel
@@ -130,7 +130,7 @@ def _write_manifest(folder: Path) -> None:
         with path.open("rb") as file:
             os.fsync(file.fileno())
         files[path.name] = file_sha256(path)
-    manifest = {"format_version": FORMAT_VERSION, "anselect": anselect.__version__, "files": files}
+    manifest = {"format_version": FORMAT_VERSION, "anselect": version("anselect"), "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as text:
         json.dump(manifest, text, indent=2)
         text.flush()
