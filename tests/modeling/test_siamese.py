@@ -61,6 +61,7 @@ def test_ablation_is_the_cosine_of_plain_means(tmp_path: Path) -> None:
     assert not [parameter for parameter in model.parameters() if parameter.requires_grad]
     model.save_pretrained(tmp_path)
     loaded = SiameseModel.from_pretrained(tmp_path)
+    assert not [parameter for parameter in loaded.parameters() if parameter.requires_grad]
     assert torch.equal(loaded.score(pad_features([question]), pad_features([candidate])), score)
 
 

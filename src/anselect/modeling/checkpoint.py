@@ -86,9 +86,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
     Raises MissingFileError if there is none, DataError (one line) if it is half-written, damaged or of another version.
     """
-    _recover(folder)
-    if not folder.is_dir():
-        raise MissingFileError(f"{folder}: no such checkpoint folder")
+    folder = _present(folder)
     check_checkpoint(folder)
     kind = str(_read_json(folder / "config.json").get("model_type"))
     if kind not in MODELS:
@@ -141,23 +139,22 @@ def _backup(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.old")
 
 
+def _present(folder: Path) -> Path:
+    """Return the folder, or its backup if a save was killed between its two renames; reading changes nothing."""
+    for place in (folder, _backup(folder)):
+        if place.is_dir():
+            return place
+    raise MissingFileError(f"{folder}: no such checkpoint folder")
+
+
 def _swap(part: Path, folder: Path) -> None:
-    # A folder cannot be renamed over another; a kill between the two renames leaves the backup, which _recover restores
-    _recover(folder)
+    # A folder cannot be renamed over another: the old one steps aside first, and is read there if a kill comes between.
     backup = _backup(folder)
     if folder.exists():
+        shutil.rmtree(backup, ignore_errors=True)
         folder.rename(backup)
     part.rename(folder)
     shutil.rmtree(backup, ignore_errors=True)
-
-
-def _recover(folder: Path) -> None:
-    """Undo or finish a swap that was interrupted."""
-    backup = _backup(folder)
-    if backup.is_dir() and folder.exists():
-        shutil.rmtree(backup)
-    elif backup.is_dir():
-        backup.rename(folder)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -102,6 +102,15 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         width = self.encoder.config.hidden_size
         self.head = build_head(config.head, HeadSettings(width=width, dropout=config.dropout, cell=config.cell))
         self.post_init()  # type: ignore[no-untyped-call]
+        self._freeze_unused()
+
+    @classmethod
+    def from_pretrained(cls, *inputs: Any, **options: Any) -> Any:  # noqa: ANN401 - the library's signature
+        """Load a saved model, as in every Hugging Face model."""
+        loaded = super().from_pretrained(*inputs, **options)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        model._freeze_unused()  # loading makes every weight trainable
+        return loaded
 
     @classmethod
     def from_encoder(
@@ -176,6 +185,12 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.config.highlight = highlight
         self.config.highlight_tokens = list(tokens)
         return int(new)
+
+    def _freeze_unused(self) -> None:
+        # XLNet's vector for its pre-training alone: a trainable weight without gradient stops several processes.
+        unused = getattr(self.encoder, "mask_emb", None)
+        if isinstance(unused, nn.Parameter):
+            unused.requires_grad = False
 
     def _pooled(self, output: ModelOutput, attention_mask: Tensor) -> Tensor:
         if self.config.pooling == "class":

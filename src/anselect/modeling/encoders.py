@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,12 +120,17 @@ def class_vector(hidden: torch.Tensor, attention_mask: torch.Tensor, position: s
 
 def accepted_inputs(encoder: PreTrainedModel, inputs: dict[str, Any]) -> dict[str, Any]:
     """Leave out segment ids that the encoder has no use for: RoBERTa and MPNet have none, ELECTRA and BERT two."""
-    if inputs.get("token_type_ids") is None:
-        return {name: value for name, value in inputs.items() if name != "token_type_ids"}
-    takes = "token_type_ids" in inspect.signature(encoder.forward).parameters
     # XLNet compares segments instead of embedding them, and has no such number.
     kinds = getattr(encoder.config, "type_vocab_size", 2)
-    return inputs if takes and kinds != 1 else {k: v for k, v in inputs.items() if k != "token_type_ids"}
+    has_segments = inputs.get("token_type_ids") is not None
+    if has_segments and kinds != 1 and _takes_segments(type(encoder).forward):
+        return inputs
+    return {name: value for name, value in inputs.items() if name != "token_type_ids"}
+
+
+@functools.cache
+def _takes_segments(forward: Callable[..., object]) -> bool:
+    return "token_type_ids" in inspect.signature(forward).parameters
 
 
 def _is_cached(name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -89,11 +89,19 @@ class SiameseModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: SiameseConfig) -> None:
         super().__init__(config)
-        # Saved with the model so that even the ablation, which has no weights, has a device, a type and a file.
-        self.scale = nn.Parameter(torch.ones(()), requires_grad=False)
+        # Never used: so that even the ablation, which has no weights, has a device, a type and a file.
+        self.anchor = nn.Parameter(torch.ones(()), requires_grad=False)
         self.layers = nn.ModuleList(_layer(config) for _ in range(config.encoder_layers))
         self.dropout = nn.Dropout(config.dropout)
         self.post_init()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def from_pretrained(cls, *inputs: Any, **options: Any) -> Any:  # noqa: ANN401 - the library's signature
+        """Load a saved model, as in every Hugging Face model."""
+        loaded = super().from_pretrained(*inputs, **options)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        model.anchor.requires_grad = False  # loading makes every weight trainable
+        return loaded
 
     def forward(
         self, question_features: Tensor, question_mask: Tensor, candidate_features: Tensor, candidate_mask: Tensor
