@@ -108,9 +108,9 @@ def check_checkpoint(folder: Path) -> None:
     if not (folder / MANIFEST).is_file():
         raise DataError(f"expected {MANIFEST}, it is not there: not a checkpoint, or half-written", path=folder)
     manifest = _read_json(folder / MANIFEST)
-    version, files = manifest.get("format_version"), manifest.get("files")
-    if version != FORMAT_VERSION:
-        message = f"expected checkpoint version {FORMAT_VERSION}, got {version} (anselect {manifest.get('anselect')})"
+    found, files = manifest.get("format_version"), manifest.get("files")
+    if found != FORMAT_VERSION:
+        message = f"expected checkpoint version {FORMAT_VERSION}, got {found} (anselect {manifest.get('anselect')})"
         raise DataError(f"{message}: use that version of anselect, or train again", path=folder)
     if not isinstance(files, dict) or "config.json" not in files:
         raise DataError("expected a list of files, it is damaged: train again or copy it anew", path=folder / MANIFEST)
