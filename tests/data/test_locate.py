@@ -7,7 +7,8 @@ import pytest
 
 from anselect.data.catalogue import HashStatus, dataset_names, find_dataset
 from anselect.data.files import file_sha256, read_lines
-from anselect.data.locate import cache_folder, data_roots, find_sources, read_split, split_source
+from anselect.data.locate import data_roots, find_sources, read_split, split_source
+from anselect.data.user_cache import cache_folder
 from anselect.errors import MissingFileError, UsageError
 from anselect.records import Question
 

@@ -19,7 +19,7 @@ from anselect.modeling.siamese import SiameseConfig, SiameseModel, pad_features
 
 
 def scores(model: Any, tokenizer: Any) -> torch.Tensor:
-    batch = encode_pairs(tokenizer, ["who invented it", "what"], ["bell did", "[HUM] in paris"], max_tokens=40)
+    batch = encode_pairs(tokenizer, ["who invented it", "what"], ["bell did", "PERSON_TOKEN in paris"], max_tokens=40)
     found: torch.Tensor = model.score(batch)
     return found
 
@@ -27,7 +27,7 @@ def scores(model: Any, tokenizer: Any) -> torch.Tensor:
 @pytest.fixture
 def trained(bert_folder: str) -> tuple[AnswerSelectionModel, Any]:
     model, tokenizer = AnswerSelectionModel.from_encoder(bert_folder, head="cnn", max_tokens=40)
-    model.add_highlight_tokens(tokenizer, ["[HUM]"], highlight="replace-typed")
+    model.add_highlight_tokens(tokenizer, "replace-typed")
     return model, tokenizer
 
 

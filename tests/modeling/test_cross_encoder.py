@@ -92,19 +92,19 @@ def test_scoring_leaves_a_training_model_in_training(bert_folder: str) -> None:
 def test_highlight_tokens_are_single_pieces_with_new_rows(family: Any, save_encoder: Any, tmp_path: Path) -> None:
     model, tokenizer = from_encoder(save_encoder(family), max_tokens=40)
     known = model.encoder.get_input_embeddings().weight.detach().clone()
-    assert model.add_highlight_tokens(tokenizer, ["[HUM]", "[LOC]"], highlight="replace-typed") == 2
-    batch = encode_pairs(tokenizer, ["who"], ["[HUM] did"], max_tokens=40)
-    hum = tokenizer.convert_tokens_to_ids("[HUM]")
+    assert model.add_highlight_tokens(tokenizer, "mark") == 2
+    batch = encode_pairs(tokenizer, ["who"], ["[ENTITY] did"], max_tokens=40)
+    hum = tokenizer.convert_tokens_to_ids("[ENTITY]")
     assert batch.inputs["input_ids"][0][batch.candidate_mask[0]].tolist().count(hum) == 1
     grown = model.encoder.get_input_embeddings().weight
     assert torch.equal(grown[: len(known)], known)
-    assert model.add_highlight_tokens(tokenizer, ["[HUM]", "[LOC]"], highlight="replace-typed") == 0
+    assert model.add_highlight_tokens(tokenizer, "mark") == 0
 
-    before = score(model, tokenizer, ["who"], ["[HUM] did"])
+    before = score(model, tokenizer, ["who"], ["[ENTITY] did"])
     model.save_pretrained(tmp_path / "saved")
     loaded = AnswerSelectionModel.from_pretrained(tmp_path / "saved")
-    assert torch.equal(score(loaded, tokenizer, ["who"], ["[HUM] did"]), before)
-    assert (loaded.config.highlight, list(loaded.config.highlight_tokens)) == ("replace-typed", ["[HUM]", "[LOC]"])
+    assert torch.equal(score(loaded, tokenizer, ["who"], ["[ENTITY] did"]), before)
+    assert (loaded.config.highlight, list(loaded.config.highlight_tokens)) == ("mark", ["[ENTITY]", "[/ENTITY]"])
 
 
 def test_pooler_with_linear_head_is_the_librarys_classifier(bert_folder: str) -> None:

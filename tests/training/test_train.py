@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import anselect
-from anselect.config import Recipe, check_recipe, recipe_to_toml
+from anselect.config import Recipe, TextConfig, check_recipe, recipe_to_toml
 from anselect.data.reading import write_questions
 from anselect.errors import DataError, UsageError
 from anselect.records import Question
@@ -196,3 +196,36 @@ def test_labels_all_zero_are_refused(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="are the labels all 0"):
         train(recipe, tmp_path / "run")
+
+
+def test_model_trained_on_highlighted_texts_is_never_shown_others(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("spacy")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    recipe = tiny_recipe(folder, epochs=1).model_copy(update={"text": TextConfig(highlight="replace")})
+    train(recipe, tmp_path / "run")
+    file = tmp_path / "run" / "model" / "tokenizer.json"
+    assert "SPECIAL_TOKEN" in [token["content"] for token in json.loads(file.read_text())["added_tokens"]]
+    selector = anselect.load(tmp_path / "run")
+    scores = {
+        text: selector.rank("Who made the lamp?", [text])[0].score
+        for text in (
+            "It was made by Alexander Graham Bell.",
+            "It was made by SPECIAL_TOKEN.",
+            "It was made by George Washington.",
+        )
+    }
+    # Both names become the same token; a candidate that spells the token out does not pass for one.
+    assert len(set(scores.values())) == 2
+    assert scores["It was made by Alexander Graham Bell."] == scores["It was made by George Washington."]
+    config = tmp_path / "run" / "model" / "config.json"
+    settings = json.loads(config.read_text())
+    settings.pop("text_steps")
+    config.write_text(json.dumps(settings))
+    manifest = tmp_path / "run" / "model" / "checkpoint.json"
+    known = json.loads(manifest.read_text())
+    known["files"]["config.json"] = hashlib.sha256(config.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(known))
+    with pytest.raises(DataError, match="trained on highlighting 'replace', its text steps say 'none'"):
+        anselect.load(tmp_path / "run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Annotated, Any, cast
@@ -18,7 +19,7 @@ from anselect.cli.data_stats import stats
 from anselect.cli.doctor import doctor
 from anselect.cli.evaluate import evaluate
 from anselect.cli.explain import explain
-from anselect.cli.output import print_error
+from anselect.cli.output import print_error, print_note, print_warning
 from anselect.cli.rank import rank
 from anselect.cli.train import train
 from anselect.errors import AnselectError
@@ -80,8 +81,17 @@ app.command()(compare)
 app.command()(doctor)
 
 
+class NoteHandler(logging.Handler):
+    """Prints what the library logs (a cache that is off, a part left out) as notes and warnings on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        (print_warning if record.levelno >= logging.WARNING else print_note)(record.getMessage())
+
+
 def run() -> None:
     """Run the command line; a user's mistake ends in one line on stderr, never in a traceback."""
+    logging.getLogger("anselect").addHandler(NoteHandler())
     try:
         code = app(standalone_mode=False)
     except ArgumentMistake as error:

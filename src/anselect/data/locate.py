@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from anselect.data.formats.tsv import read_tsv
 from anselect.data.formats.wikiqa import read_wikiqa
 from anselect.data.formats.yahoocqa import read_yahoocqa
 from anselect.data.treebank import detokenize as treebank_to_text
+from anselect.data.user_cache import user_cache
 from anselect.errors import MissingFileError
 from anselect.records import Question
 
@@ -71,21 +71,8 @@ def data_roots(data_dir: Path | None = None) -> list[Path]:
     the command line, so that Python programs find the same files as commands do.
     """
     named = os.environ.get(DATA_VARIABLE)
-    roots = [data_dir, Path(named) if named else None, cache_folder(sys.platform, os.environ, Path.home()) / "data"]
+    roots = [data_dir, Path(named) if named else None, user_cache("data")]
     return list(dict.fromkeys(root for root in roots if root is not None))
-
-
-def cache_folder(platform: str, environment: Mapping[str, str], home: Path) -> Path:
-    """Return where Anselect keeps downloads of a user.
-
-    >>> cache_folder("linux", {"XDG_CACHE_HOME": "/var/cache/me"}, Path("/home/me")).as_posix()
-    '/var/cache/me/anselect'
-    """
-    if platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "anselect" / "Cache"
-    if platform == "darwin":
-        return home / "Library" / "Caches" / "anselect"
-    return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "anselect"
 
 
 def read_split(name: str, split: str, *, data_dir: Path | None = None, detokenize: bool = False) -> list[Question]:

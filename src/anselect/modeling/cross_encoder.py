@@ -6,14 +6,12 @@ the encoder's original folder is not needed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 import torch
 from torch import Tensor, nn
 from transformers import (
-    AddedToken,
     AutoConfig,
     AutoModel,
     PreTrainedConfig,
@@ -33,6 +31,7 @@ from anselect.modeling.encoders import (
 )
 from anselect.modeling.heads import HEADS, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
+from anselect.text.highlight import add_special_tokens, special_tokens
 
 POOLINGS: Final = ("class", "pooler")
 NO_HIGHLIGHT: Final = "none"
@@ -170,21 +169,18 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         finally:
             self.train(was_training)
 
-    def add_highlight_tokens(self, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str], *, highlight: str) -> int:
-        """Make each token a single piece with an embedding of its own; return how many were new.
+    def add_highlight_tokens(self, tokenizer: PreTrainedTokenizerBase, way: str) -> int:
+        """Make each token of a way of highlighting one piece with an embedding of its own; return how many were new.
 
-        `highlight` names the way of highlighting, which whoever scores with this model has to apply. New rows are drawn
-        around the mean of the known ones.
+        Whoever scores with this model has to highlight in that way. New rows are drawn around the mean of the known.
         """
-        # Not "special" ones: those would be read as plain text, as all special names in texts are.
-        added = [AddedToken(token, normalized=False, special=False) for token in tokens]
-        new = tokenizer.add_tokens(added)
+        new = add_special_tokens(tokenizer, way)
         if len(tokenizer) > self.encoder.config.vocab_size:
             with quiet():
                 self.encoder.resize_token_embeddings(len(tokenizer))
-        self.config.highlight = highlight
-        self.config.highlight_tokens = list(tokens)
-        return int(new)
+        self.config.highlight = way
+        self.config.highlight_tokens = list(special_tokens(way))
+        return new
 
     def _freeze_unused(self) -> None:
         # XLNet's vector for its pre-training alone: a trainable weight without gradient stops several processes.

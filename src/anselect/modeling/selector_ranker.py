@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anselect.errors import DataError
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
-from anselect.text.steps import TextSteps
+from anselect.text.steps import NONE, TextSteps
 
 MODEL_FOLDER = "model"
 
@@ -20,6 +21,11 @@ class ModelRanker:
         config: Any = ranker.model.config
         self._ranker = ranker
         self._steps = TextSteps(**getattr(config, "text_steps", {}))
+        trained_on = getattr(config, "highlight", None) or NONE
+        if self._steps.highlight != trained_on:
+            # Scores of a model on texts of another kind look right and are not.
+            message = f"{name}: trained on highlighting '{trained_on}', its text steps say '{self._steps.highlight}'"
+            raise DataError(f"{message}: train it again, or mend config.json")
         self._trained: dict[str, Any] = getattr(config, "trained", {})
         self._name = name
 

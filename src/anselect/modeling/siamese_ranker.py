@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from anselect.data.locate import cache_folder
+from anselect.data.user_cache import user_cache
 from anselect.errors import MissingFileError
 from anselect.modeling.checkpoint import save_checkpoint
 from anselect.modeling.elmo import Elmo
@@ -81,7 +79,7 @@ def open_features(kind: str, name: str, *, max_tokens: int = 512, folder: Path |
         if not Path(name).is_file():
             raise MissingFileError(f"{name}: no such file of GloVe vectors: set model.encoder to one")
         return GloveReader(Path(name))
-    folder = folder or cache_folder(sys.platform, os.environ, Path.home()) / "features"
+    folder = folder or user_cache("features")
     if kind == "elmo":
         elmo = _load_elmo(Path(name))
         return StoredReader(FeatureStore(ElmoFeatures(elmo, Path(name).name), folder))

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from anselect.data.files import file_sha256
+from anselect.data.user_cache import user_cache
 from anselect.errors import DataError, HashMismatchError
 
 WEIGHTS_FILE: Final = "model.safetensors"
@@ -67,7 +68,7 @@ def weights_package(name: str) -> WeightsPackage | None:
 
 def default_cache() -> Path:
     """Return the folder in which unpacked models are kept between runs."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "anselect" / "encoders"
+    return user_cache("encoders")
 
 
 def find_weights(

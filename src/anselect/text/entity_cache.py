@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
+from anselect.data.user_cache import user_cache
 from anselect.records import Entity
 
 logger = logging.getLogger(__name__)
@@ -45,9 +45,7 @@ T = TypeVar("T")
 
 def default_folder() -> Path:
     """Return where a user's entities are kept: `~/.cache/anselect/entities`, or below `$XDG_CACHE_HOME`."""
-    from anselect.data.locate import cache_folder
-
-    return cache_folder(sys.platform, os.environ, Path.home()) / "entities"
+    return user_cache("entities")
 
 
 def cache_key(tagger: str, version: str, text: str) -> bytes:

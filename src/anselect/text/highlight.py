@@ -179,9 +179,10 @@ def add_special_tokens(tokenizer: PreTrainedTokenizerBase, way: Way | str) -> in
     from tokenizers import AddedToken
 
     tokens = special_tokens(way)
-    # Matched in the text as it is, before lower-casing or splitting; `special` keeps them out of both.
-    added = [AddedToken(token, special=True, normalized=False) for token in tokens]
-    count = tokenizer.add_tokens(added, special_tokens=True)
+    # Matched in the text as it is, before lower-casing or splitting. Not "special" ones in the tokenizer's sense:
+    # names of those in a text ("[SEP]") are read as plain text, so that no candidate can forge a pair's structure.
+    added = [AddedToken(token, special=False, normalized=False) for token in tokens]
+    count = tokenizer.add_tokens(added)
     for token in tokens:
         pieces = tokenizer.tokenize(f"a {token}.")
         if token not in pieces:

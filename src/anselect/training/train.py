@@ -84,7 +84,7 @@ def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker
         max_tokens=recipe.model.max_tokens,
     )
     if steps.tokens:
-        model.add_highlight_tokens(tokenizer, steps.tokens, highlight=steps.highlight)
+        model.add_highlight_tokens(tokenizer, steps.highlight)
     return CrossEncoderRanker(model, tokenizer)
 
 
