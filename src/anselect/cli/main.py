@@ -19,6 +19,7 @@ from anselect.cli.data_stats import stats
 from anselect.cli.doctor import doctor
 from anselect.cli.evaluate import evaluate
 from anselect.cli.explain import explain
+from anselect.cli.export import export
 from anselect.cli.output import print_error, print_note, print_warning
 from anselect.cli.rank import rank
 from anselect.cli.train import train
@@ -78,6 +79,7 @@ app.add_typer(data, name="data", no_args_is_help=True)
 app.command()(train)
 app.command()(evaluate)
 app.command()(compare)
+app.command()(export)
 app.command()(doctor)
 
 
