@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 import anselect
 from anselect.config import Recipe, TextConfig, check_recipe, recipe_to_toml
@@ -167,6 +169,23 @@ def test_accumulation_trains_to_the_same_figures(folder: Path, tmp_path: Path) -
         figures.append(next(json.loads(line)["grad_norm"] for line in lines if "grad_norm" in line))
     # Dropout differs, as each part draws its own; the first gradients are of one size.
     assert figures[0] == pytest.approx(figures[1], rel=0.5)
+
+
+def test_two_processes_train_to_the_weights_of_one(folder: Path, tmp_path: Path) -> None:
+    save_tiny_bert(tmp_path / "bert", dropout=0.0)  # each process draws its own dropout
+    recipe = tiny_recipe(folder, epochs=2, batch_size=6)
+    model = recipe.model.model_copy(update={"encoder": str(tmp_path / "bert"), "dropout": 0.0})
+    file = tmp_path / "recipe.toml"
+    file.write_text(recipe_to_toml(recipe.model_copy(update={"model": model})))
+    alone = [sys.executable, "-m", "anselect", "train", str(file), "--output", str(tmp_path / "one")]
+    together = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    together += ["--standalone", "-m", "anselect", "train", str(file), "--output", str(tmp_path / "two")]
+    for command in (alone, together):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    first, second = (load_file(tmp_path / name / "model" / "model.safetensors") for name in ("one", "two"))
+    assert all(torch.allclose(first[name], second[name], atol=1e-4) for name in first)
+    assert dev_figures(tmp_path / "one") == dev_figures(tmp_path / "two")
 
 
 def test_folder_of_another_recipe_is_refused(folder: Path, tmp_path: Path) -> None:

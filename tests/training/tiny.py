@@ -32,7 +32,7 @@ WORDS = [
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def save_tiny_bert(folder: Path) -> str:
+def save_tiny_bert(folder: Path, *, dropout: float = 0.1) -> str:
     """Write a BERT of width 32 with two layers; return its folder's name."""
     torch.manual_seed(0)
     vocabulary = {word: number for number, word in enumerate(SPECIALS + WORDS)}
@@ -60,6 +60,8 @@ def save_tiny_bert(folder: Path) -> str:
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=64,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
     )
     BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
     return str(folder)

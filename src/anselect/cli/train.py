@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,6 +60,8 @@ def _train(recipe: Recipe, output: Path, data_dir: Path | None, output_format: O
     except ImportError as error:
         raise MissingExtraError("train", error.name or "torch") from error
     metrics = train_recipe(recipe, output, data_dir=data_dir, callbacks=[ProgressBar()])
+    if os.environ.get("RANK", "0") != "0":
+        return  # of several processes the first speaks
     print_note(f"run: {output}")
     if output_format is OutputFormat.json:
         print_json(metrics)

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import torch
+from accelerate import PartialState
 from torch import nn
 from transformers import TrainerCallback, set_seed
 
@@ -50,13 +52,17 @@ def train(
 
     The same recipe, seed and machine give the same weights, interrupted or not. A finished run is not trained again.
     """
+    processes = PartialState(cpu=not torch.cuda.is_available())
     data = read_training_data(recipe.data, data_dir=data_dir)
-    run = open_run(output, recipe, provenance={"data_files": data.files})
-    if run.is_finished:
-        return dict(json.loads(run.metrics.read_text(encoding="utf-8")))
-    training = Training(recipe, data, text_steps(recipe.text), choose_protocol(recipe, data), run)
-    _fit(training, callbacks)
-    return _measure_best(training)
+    with processes.main_process_first():
+        run = open_run(output, recipe, provenance={"data_files": data.files})
+    if not run.is_finished:
+        training = Training(recipe, data, text_steps(recipe.text), choose_protocol(recipe, data), run)
+        _fit(training, callbacks)
+        if processes.is_main_process:
+            _measure_best(training)
+        processes.wait_for_everyone()
+    return dict(json.loads(run.metrics.read_text(encoding="utf-8")))
 
 
 def build_ranker(recipe: Recipe, steps: TextSteps) -> TrainedRanker:
@@ -133,7 +139,7 @@ def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
 
-def _measure_best(training: Training) -> dict[str, Any]:
+def _measure_best(training: Training) -> None:
     """Measure the best epoch's model on dev and, once, on test; metrics.json comes last and means: finished."""
     ranker = load_ranker(training.run.model)
     figures: dict[str, Any] = {}
@@ -156,7 +162,6 @@ def _measure_best(training: Training) -> dict[str, Any]:
     write_model_card(training.run, training.recipe, metrics)
     with write_text(training.run.metrics) as file:
         json.dump(metrics, file, indent=2, ensure_ascii=False)
-    return metrics
 
 
 def _split_figures(
