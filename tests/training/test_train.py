@@ -97,6 +97,7 @@ def test_run_folder_holds_what_is_needed_to_use_and_repeat_it(folder: Path, tmp_
         "metrics.jsonl",
         "model",
         "recipe.toml",
+        "tensorboard",
         "test.trec",
     }
     assert json.loads((run / "metrics.json").read_text()) == metrics

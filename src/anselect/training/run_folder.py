@@ -48,6 +48,10 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -129,7 +130,7 @@ def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
         save_best(ranker.model, 0, measure(ranker.model)["map"])
         return
     trainer = SelectionTrainer(ranker.model, rows, recipe.training, run, measure=measure, save_best=save_best)
-    for callback in callbacks:
+    for callback in (*callbacks, *_tensorboard(run)):
         trainer.add_callback(callback)
     checkpoint = last_checkpoint(run)
     if checkpoint is not None and has_stalled(checkpoint_log(checkpoint), recipe.training):
@@ -137,6 +138,16 @@ def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
     # Anew, after the head was drawn: how many numbers a head takes must not decide which ones dropout gets.
     set_seed(recipe.training.seed)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+
+def _tensorboard(run: RunFolder) -> list[TrainerCallback]:
+    """Log to TensorBoard as well, where it is installed."""
+    if importlib.util.find_spec("tensorboard") is None or not PartialState().is_main_process:
+        return []
+    from torch.utils.tensorboard import SummaryWriter
+    from transformers.integrations.integration_utils import TensorBoardCallback
+
+    return [TensorBoardCallback(SummaryWriter(str(run.tensorboard)))]  # type: ignore[no-untyped-call]
 
 
 def _measure_best(training: Training) -> None:
