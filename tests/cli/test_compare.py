@@ -173,3 +173,13 @@ def test_mistakes_are_explained(
     assert isinstance(done.exception, error)
     with pytest.raises(error, match=message):
         raise done.exception
+
+
+def test_folder_of_a_trained_run_stands_for_its_ranking(data: str, old: str, new: str, tmp_path: Path) -> None:
+    (tmp_path / "trained").mkdir()
+    (tmp_path / "trained" / "test.trec").write_text(Path(new).read_text())
+    names = [
+        row["run"]
+        for row in json.loads(run(old, str(tmp_path / "trained"), "--data", data, "--format", "json").stdout)["runs"]
+    ]
+    assert names == [old, str(tmp_path / "trained" / "test.trec")]

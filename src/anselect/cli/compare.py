@@ -39,7 +39,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="TREC runs or tables question_id⇥candidate_id⇥score; - for stdin; a baseline such as BM25.",
+            help="TREC runs, tables question_id⇥candidate_id⇥score, folders of trained runs, -, or baselines (BM25).",
         ),
     ],
     data: Annotated[str, typer.Option(help="A data set's name, or a file of labelled questions.")],
@@ -64,6 +64,7 @@ def compare(
     """
     labelled = read_labelled_questions(data, split, data_dir=data_dir)
     rules = _choose_protocol(protocol, labelled.name)
+    runs, baseline = [_run_file(run, split) for run in runs], _run_file(baseline, split) if baseline else None
     names = [*runs] if baseline is None or baseline in runs else [baseline, *runs]
     found = read_compared_runs(names, labelled.questions)
     settings = ComparisonSettings(measure, baseline, most_different=wins, seed=seed, resamples=resamples)
@@ -71,6 +72,12 @@ def compare(
     comparison = compare_scores(labelled.questions, scores, protocol=rules, settings=settings)
     _print_notes(comparison, found)
     _print_comparison(comparison, labelled, found, output_format)
+
+
+def _run_file(name: str, split: str) -> str:
+    """Return the ranking that a training left in its folder, or the name itself if it is no such folder."""
+    file = Path(name) / f"{split}.trec"
+    return str(file) if file.is_file() else name
 
 
 def _choose_protocol(name: str | None, data: str | None) -> Protocol:
