@@ -11,6 +11,10 @@ from typing import Any
 import typer
 
 
+PIPE_WIDTH = 10_000
+"""Characters a table may take where stdout is no terminal: a row stays one line, for grep and for tests."""
+
+
 class OutputFormat(StrEnum):
     """How rows of data are printed."""
 
@@ -50,7 +54,7 @@ def print_table(cells: Sequence[Sequence[str]], columns: Sequence[str], *, title
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
 
 
 def print_json(value: object) -> None:
