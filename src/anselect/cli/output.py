@@ -10,7 +10,6 @@ from typing import Any
 
 import typer
 
-
 PIPE_WIDTH = 10_000
 """Characters a table may take where stdout is no terminal: a row stays one line, for grep and for tests."""
 
