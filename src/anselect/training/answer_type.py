@@ -30,7 +30,8 @@ def train(
 ) -> None:
     """Train teachers and student, write the model folder."""
     _require_torch()
-    from anselect.training.answer_type_pipeline import Paths, train_detector
+    from anselect.training.answer_type_pipeline import train_detector
+    from anselect.training.answer_type_recipe import Paths
 
     paths = Paths(data_dir, base_dir, work_dir, output)
     typer.echo(json.dumps(train_detector(paths, held_out_fold), indent=2))

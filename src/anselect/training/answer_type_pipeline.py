@@ -6,92 +6,32 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from anselect.data.files import file_sha256, require_file, write_text
 from anselect.text.answer_type import AnswerTypeModel
 from anselect.text.answer_type_labels import FINE_TYPES
-from anselect.training.answer_type_data import (
-    TEST_FILE,
-    TRAIN_FILE,
-    LabelledQuestion,
-    read_labelled,
-    read_statements,
-    read_unlabelled,
-)
+from anselect.training.answer_type_data import LabelledQuestion
+from anselect.training.answer_type_ensemble import load_tokenizer, soft_labels, start_student
 from anselect.training.answer_type_export import Limits, write_model, write_tokenizer
-from anselect.training.answer_type_fit import FitConfig, Targets, fit, one_hot, predict
-from anselect.training.answer_type_model import Student, start_from_bert
-from anselect.training.answer_type_templates import made_requests
+from anselect.training.answer_type_fit import Targets, fit, one_hot, predict
+from anselect.training.answer_type_model import Student
+from anselect.training.answer_type_recipe import Material, Paths, Recipe, read_material
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """Where things lie."""
-
-    data: Path
-    base: Path
-    work: Path
-    output: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that was chosen, on held-out parts of train only."""
-
-    teacher_folds: tuple[int, ...] = (0, 2)
-    """One teacher each, which never sees that fifth of train: its figures there are honest, its soft labels too."""
-    teacher_layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    teacher_fit: FitConfig = field(default_factory=lambda: FitConfig(epochs=6, learning_rate=2e-4))
-    teacher_smoothing: float = 0.1
-    student_layers: tuple[int, ...] = (0, 1, 3, 5)
-    """Which layers of the base model the student starts from."""
-    student_fit: FitConfig = field(default_factory=lambda: FitConfig(epochs=5, learning_rate=3e-4))
-    student_smoothing: float = 0.05
-    teacher_share: float = 0.5
-    """Weight of the teachers beside the label, where there is a label."""
-    labelled_copies: int = 2
-    requests_per_template: int = 3
-    statements: int = 800
-    statement_smoothing: float = 0.7
-    """A text that asks nothing should give DESC without conviction."""
-    word_pieces: int = 17_500
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """The texts of one training."""
-
-    labelled: list[LabelledQuestion]
-    requests: list[LabelledQuestion]
-    unlabelled: list[str]
-    statements: list[str]
-
-
-def read_material(data_dir: Path, recipe: Recipe) -> Material:
-    """Read everything; of TREC_10 only the wording is looked at, to keep it out of the unlabelled questions."""
-    labelled = read_labelled(data_dir / TRAIN_FILE)
-    known = [question.text for question in labelled + read_labelled(data_dir / TEST_FILE)]
-    unlabelled = read_unlabelled(data_dir, exclude=known)
-    requests = made_requests(recipe.requests_per_template, seed=0)
-    return Material(labelled, requests, unlabelled, read_statements(data_dir, recipe.statements))
 
 
 def train_detector(paths: Paths, held_out_fold: int | None, recipe: Recipe | None = None) -> dict[str, Any]:
     """Train, write the model folder and return what was done; with a held-out fold, its figures too."""
     recipe = recipe or Recipe()
     material = read_material(paths.data, recipe)
-    folds = [fold for fold in recipe.teacher_folds if held_out_fold in (None, fold)]
-    soft = np.mean([_teach(paths, recipe, material, fold) for fold in folds], axis=0) if folds else None
+    soft = soft_labels(paths, recipe, material, held_out_fold)
     pieces = choose_pieces(paths.base, material, recipe.word_pieces)
     tokenizer_file = paths.work / "tokenizer.json"
     write_tokenizer(require_file(paths.base / "tokenizer.json"), pieces, tokenizer_file)
@@ -126,46 +66,6 @@ def _is_basic(piece: str) -> bool:
     return is_special or (len(piece.removeprefix("##")) == 1 and piece.isascii())
 
 
-def _teach(paths: Paths, recipe: Recipe, material: Material, fold: int) -> Targets:
-    """Return a teacher's probabilities for the labelled and the unlabelled questions; train it where needed."""
-    soft_file = paths.work / f"soft-{fold}.npy"
-    if soft_file.is_file():
-        soft: Targets = np.load(soft_file)
-        return soft
-    tokenizer = load_tokenizer(paths.base)
-    config = replace(recipe.teacher_fit, seed=recipe.teacher_fit.seed + fold)
-    teacher = start_student(paths.base, recipe.teacher_layers, range(tokenizer.get_vocab_size()), config.seed)
-    known = [question for question in material.labelled if question.fold != fold] + material.requests
-    targets = one_hot([question.fine for question in known], recipe.teacher_smoothing)
-    texts = [question.text for question in known]
-    fit(teacher, tokenizer, texts, targets, config, paths.work / f"teacher-{fold}.pt")
-    asked = [question.text for question in material.labelled] + material.unlabelled
-    soft = _predict_in_parts(teacher, tokenizer, asked, soft_file)
-    _log_teacher(soft, material.labelled, fold)
-    return soft
-
-
-def _predict_in_parts(
-    model: Student, tokenizer: Tokenizer, texts: Sequence[str], path: Path, size: int = 2000
-) -> Targets:
-    """Predict and save part by part, so that an interruption costs little."""
-    parts = []
-    for start in range(0, len(texts), size):
-        part_file = path.with_name(f"{path.stem}-{start}.npy")
-        if not part_file.is_file():
-            np.save(part_file, predict(model, tokenizer, texts[start : start + size]))
-        parts.append(np.load(part_file))
-    soft = np.concatenate(parts)
-    np.save(path, soft)
-    return soft
-
-
-def _log_teacher(soft: Targets, labelled: Sequence[LabelledQuestion], fold: int) -> None:
-    rows = [row for row, question in enumerate(labelled) if question.fold == fold]
-    right = np.mean([soft[row].argmax() == labelled[row].fine for row in rows])
-    logger.info("teacher of fold %d: fine accuracy %.4f on the %d questions it never saw", fold, right, len(rows))
-
-
 def _learn(
     paths: Paths,
     recipe: Recipe,
@@ -182,21 +82,6 @@ def _learn(
     tokenizer = load_tokenizer(paths.work)
     fit(student, tokenizer, texts, targets, recipe.student_fit, paths.work / name)
     return student
-
-
-def start_student(base: Path, layers: Sequence[int], pieces: Sequence[int], seed: int) -> Student:
-    """Return an untrained classifier made of the base model's layers and word pieces."""
-    from safetensors.torch import load_file
-
-    torch.manual_seed(seed)
-    student = Student(len(pieces), len(layers))
-    start_from_bert(student, load_file(require_file(base / "model.safetensors")), layers=layers, pieces=pieces)
-    return student
-
-
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """Return the tokenizer of a model folder."""
-    return Tokenizer.from_file(str(require_file(folder / "tokenizer.json")))
 
 
 def student_material(

@@ -154,8 +154,8 @@ Six coarse and fifty fine answer types (Li & Roth 2002) for English questions; {
 * Start: all-MiniLM-L6-v2 (Apache-2.0), some of its layers and word pieces.
 * Labels: the 5,452 training questions of Li & Roth (TREC question classification; no licence named), rewritten at
   random in each epoch, and short requests made from templates.
-* Distilled from an ensemble of six-layer models of the same kind, on questions of WikiQA, TrecQA, SQuAD, SQuADShifts
-  and BoolQ (training questions only; none of TREC_10, none of a WikiQA or TrecQA test set).
+* Distilled from six-layer models of the same kind on questions of WikiQA, TrecQA, SQuAD, SQuADShifts and BoolQ; none
+  of TREC_10, none of WikiQA's or TrecQA's development and test questions.
 * Made by `python -m anselect.training.answer_type train`; figures by `… measure` (see docs/answer-types.md).
 
 | TREC_10 | questions | coarse | fine |
