@@ -40,7 +40,7 @@ from anselect.training.answer_type_pipeline import (  # noqa: E402
     student_material,
     train_detector,
 )
-from anselect.training.answer_type_recipe import Paths, Recipe, read_material  # noqa: E402
+from anselect.training.answer_type_recipe import Paths, Recipe, StudentRecipe, read_material  # noqa: E402
 
 TRAIN = {
     "Who wrote Hamlet ?": "HUM:ind",
@@ -132,11 +132,10 @@ def small_recipe() -> Recipe:
     config = FitConfig(epochs=8, learning_rate=3e-4, head_learning_rate=3e-3, batch_size=4, varied=0.2)
     return replace(
         Recipe(),
-        teacher_folds=(0,),
         teacher_layers=(0,),
         student_layers=(0,),
         teacher_fit=replace(config, epochs=1),
-        student_fit=config,
+        students=(StudentRecipe((0,), config), StudentRecipe((0,), replace(config, coarse_weight=1.0))),
         teacher_share=0.0,
         requests_per_template=0,
         statements=1,

@@ -20,13 +20,9 @@ from anselect.training.answer_type_recipe import Material, Paths, Recipe
 logger = logging.getLogger(__name__)
 
 
-def soft_labels(paths: Paths, recipe: Recipe, material: Material, held_out_fold: int | None) -> Targets | None:
-    """Return the teachers' mean probabilities for the labelled, then the unlabelled questions; None without teachers.
-
-    Where a fold is held out, only teachers that left the same fold out are asked.
-    """
-    folds = [fold for fold in recipe.teacher_folds if held_out_fold in (None, fold)]
-    opinions = [_teach(paths, recipe, material, fold) for fold in folds]
+def soft_labels(paths: Paths, recipe: Recipe, material: Material, teachers: Sequence[int]) -> Targets | None:
+    """Return the teachers' mean probabilities for the labelled, then the unlabelled questions; None without any."""
+    opinions = [_teach(paths, recipe, material, fold) for fold in teachers]
     if not opinions:
         return None
     mean: Targets = np.mean(opinions, axis=0)

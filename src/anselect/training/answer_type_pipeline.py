@@ -31,11 +31,11 @@ def train_detector(paths: Paths, held_out_fold: int | None, recipe: Recipe | Non
     """Train, write the model folder and return what was done; with a held-out fold, its figures too."""
     recipe = recipe or Recipe()
     material = read_material(paths.data, recipe)
-    soft = soft_labels(paths, recipe, material, held_out_fold)
     pieces = choose_pieces(paths.base, material, recipe.word_pieces)
     tokenizer_file = paths.work / "tokenizer.json"
     write_tokenizer(require_file(paths.base / "tokenizer.json"), pieces, tokenizer_file)
-    student = _learn(paths, recipe, material, soft, pieces, held_out_fold)
+    students = [_learn(paths, recipe, material, pieces, place, held_out_fold) for place in range(len(recipe.students))]
+    student = mean_student(students)
     export(student, tokenizer_file, [question.text for question in material.labelled[:1000]], paths.output)
     done: dict[str, Any] = {"recipe": asdict(recipe), "base_sha256": file_sha256(paths.base / "model.safetensors")}
     if held_out_fold is not None:
@@ -67,21 +67,25 @@ def _is_basic(piece: str) -> bool:
 
 
 def _learn(
-    paths: Paths,
-    recipe: Recipe,
-    material: Material,
-    soft: Targets | None,
-    pieces: Sequence[int],
-    held_out_fold: int | None,
+    paths: Paths, recipe: Recipe, material: Material, pieces: Sequence[int], place: int, held_out_fold: int | None
 ) -> Student:
-    """Train the student on labels and soft labels."""
-    student = start_student(paths.base, recipe.student_layers, pieces, recipe.student_fit.seed)
+    """Train one student on labels and soft labels; where a fold is held out, no teacher that saw it is asked."""
+    about = recipe.students[place]
+    teachers = [fold for fold in about.teachers if held_out_fold in (None, fold)]
+    soft = soft_labels(paths, recipe, material, teachers)
+    student = start_student(paths.base, recipe.student_layers, pieces, about.fit.seed)
     texts, targets = student_material(recipe, material, soft, held_out_fold)
-    logger.info("student: %d questions in each of %d epochs", len(texts), recipe.student_fit.epochs)
-    name = "student.pt" if held_out_fold is None else f"student-without-{held_out_fold}.pt"
-    tokenizer = load_tokenizer(paths.work)
-    fit(student, tokenizer, texts, targets, recipe.student_fit, paths.work / name)
+    logger.info("student %d: %d questions in each of %d epochs", place, len(texts), about.fit.epochs)
+    name = f"student-{place}" if held_out_fold is None else f"student-{place}-without-{held_out_fold}"
+    fit(student, load_tokenizer(paths.work), texts, targets, about.fit, paths.work / f"{name}.pt")
     return student
+
+
+def mean_student(students: Sequence[Student]) -> Student:
+    """Return the first student with the mean of all students' weights (a "model soup", Wortsman et al. 2022)."""
+    states = [student.state_dict() for student in students]
+    students[0].load_state_dict({name: sum(state[name] for state in states) / len(states) for name in states[0]})
+    return students[0]
 
 
 def student_material(
