@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,8 +32,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 pytest.importorskip("safetensors")
 
+from anselect.training.answer_type_ensemble import load_tokenizer, start_student  # noqa: E402
 from anselect.training.answer_type_export import round_weights  # noqa: E402
-from anselect.training.answer_type_fit import FitConfig, one_hot, predict, soft_loss  # noqa: E402
+from anselect.training.answer_type_fit import FitConfig, fit, one_hot, predict, soft_loss  # noqa: E402
 from anselect.training.answer_type_model import INNER, WIDTH, Student  # noqa: E402
 from anselect.training.answer_type_pipeline import (  # noqa: E402
     choose_pieces,
@@ -271,6 +273,32 @@ def test_training_learns_resumes_and_measures(base_dir: Path, data_dir: Path, tm
 
     train_detector(paths, None, small_recipe())
     assert (paths.output / "model.onnx").read_bytes() == model
+
+
+def test_interrupted_training_ends_as_an_uninterrupted_one(base_dir: Path, tmp_path: Path) -> None:
+    class Interrupt(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise KeyboardInterrupt
+
+    def run(checkpoint: Path) -> Student:
+        student = start_student(base_dir, [0], range(tokenizer.get_vocab_size()), seed=1)
+        fit(student, tokenizer, list(TRAIN), targets, FitConfig(epochs=3, learning_rate=1e-3, batch_size=4), checkpoint)
+        return student
+
+    tokenizer = load_tokenizer(base_dir)
+    targets = one_hot([FINE_TYPES.index(fine) for fine in TRAIN.values()], 0.1)
+    whole = run(tmp_path / "whole.pt")
+    log, handler = logging.getLogger("anselect.training.answer_type_fit"), Interrupt()
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "stopped.pt")
+    log.removeHandler(handler)
+    log.setLevel(level)
+    resumed = run(tmp_path / "stopped.pt")
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
 
 
 def test_missing_base_model_is_named(data_dir: Path, tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def fit(
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        logger.info("%s: epoch %d of %d, loss %.4f", checkpoint.stem, epoch + 1, config.epochs, np.mean(losses))
         _save(checkpoint, model, optimizer, schedule, epoch + 1)
+        logger.info("%s: epoch %d of %d, loss %.4f", checkpoint.stem, epoch + 1, config.epochs, np.mean(losses))
 
 
 def soft_loss(logits: Tensor, targets: Tensor, coarse_weight: float) -> Tensor:
