@@ -74,8 +74,9 @@ def test_emoji_and_lone_surrogates_keep_offsets_true(by_rule: SpacyTagger) -> No
     assert tag_one(by_rule, "😀\ud800 Bell, \udfff") == (Entity("Bell", "PERSON", 3, 7),)
 
 
-def test_right_to_left_text_does_not_crash(tagger: SpacyTagger) -> None:
-    tag_one(tagger, "اخترع ألكسندر غراهام بيل الهاتف في عام 1876")
+def test_entities_of_right_to_left_text_stand_where_they_say(tagger: SpacyTagger) -> None:
+    text = "اخترع ألكسندر غراهام بيل الهاتف في عام 1876"
+    assert all(text[entity.start : entity.end] == entity.text for entity in tag_one(tagger, text))
 
 
 @pytest.mark.parametrize("filler", ["x ", "x"], ids=["words", "one_word"])

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from anselect.cli.candidates import CandidatesArgument, CandidatesFile, QuestionArgument, gather_candidates
 from anselect.cli.output import print_note
-from anselect.data.files import read_lines, write_text
+from anselect.data.files import write_text
 from anselect.text.entities import load_tagger
 from anselect.text.explain import Explanation
 from anselect.text.explain import explain as explain_texts
@@ -26,12 +27,9 @@ class ExplainFormat(StrEnum):
 
 
 def explain(
-    question: Annotated[str, typer.Argument(help="The question.")],
-    candidates: Annotated[list[str] | None, typer.Argument(help="Candidate answers.", metavar="[CANDIDATE]...")] = None,
-    candidates_file: Annotated[
-        Path | None,
-        typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
-    ] = None,
+    question: QuestionArgument,
+    candidates: CandidatesArgument = None,
+    candidates_file: CandidatesFile = None,
     output_format: Annotated[ExplainFormat, typer.Option("--format", help="How to show it.")] = ExplainFormat.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.", metavar="FILE")] = None,
     pipeline: Annotated[
@@ -48,9 +46,7 @@ def explain(
       anselect explain "Who invented the telephone?" "Bell did, in 1876." "It rings."
       anselect explain "Who invented the telephone?" --candidates sentences.txt --format html --output bell.html
     """
-    texts = list(candidates or [])
-    if candidates_file is not None:
-        texts += [line for _, line in read_lines(candidates_file) if line.strip()]
+    texts = gather_candidates(candidates, candidates_file)
     explanation = explain_texts(question, texts, tagger=load_tagger(pipeline) if texts else None, way=way)
     if output is None:
         _print(explanation, output_format)

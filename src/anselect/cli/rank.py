@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from anselect.cli.candidates import CandidatesArgument, CandidatesFile, QuestionArgument, gather_candidates
 from anselect.cli.output import OutputFormat, print_note, print_rows
-from anselect.data.files import read_lines
 from anselect.errors import UsageError
 from anselect.selector import load
 
 
 def rank(
-    question: Annotated[str, typer.Argument(help="The question.")],
-    candidates: Annotated[list[str] | None, typer.Argument(help="Candidate answers.", metavar="[CANDIDATE]...")] = None,
-    candidates_file: Annotated[
-        Path | None,
-        typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
-    ] = None,
+    question: QuestionArgument,
+    candidates: CandidatesArgument = None,
+    candidates_file: CandidatesFile = None,
     model: Annotated[str | None, typer.Option(help="A run's or model's folder.", metavar="FOLDER")] = None,
     top_k: Annotated[int | None, typer.Option(min=1, help="Show only the best K.")] = None,
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = OutputFormat.table,
@@ -31,9 +27,7 @@ def rank(
       anselect rank "Who invented the telephone?" "It rings." "Bell invented the telephone in 1876."
       anselect rank "Who invented the telephone?" --candidates sentences.txt --top-k 3 --format json
     """
-    texts = list(candidates or [])
-    if candidates_file is not None:
-        texts += [line for _, line in read_lines(candidates_file) if line.strip()]
+    texts = gather_candidates(candidates, candidates_file)
     if not texts:
         raise UsageError("expected candidates, got none: give them after the question or with --candidates FILE")
     selector = load(model)

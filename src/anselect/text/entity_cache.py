@@ -211,11 +211,10 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
-    except BaseException:
+        connection.execute("COMMIT")
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:
