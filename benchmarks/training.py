@@ -3,6 +3,7 @@
 Same pairs (WikiQA train, questions with an answer), same weights (all-MiniLM-L6-v2), same batch size, one logit, same
 optimizer; both sides take turns in one process, and each side's best round counts. Run it on a quiet machine:
 
+    pip install datasets  # what sentence-transformers' trainer reads from
     python benchmarks/training.py [--pairs 1600] [--rounds 3] [--json]
 """
 
