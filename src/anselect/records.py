@@ -6,7 +6,7 @@ a ranker gives each candidate a *score* (higher is better); a *ranking* is the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
@@ -70,6 +70,14 @@ class ScoredQuestions:
     scores: list[list[float]]
     cut_candidates: int = 0
     """How many candidates were longer than the ranker reads and were cut."""
+
+    @classmethod
+    def from_flat(
+        cls, questions: Sequence[Question], scores: Iterable[float], cut_candidates: int = 0
+    ) -> ScoredQuestions:
+        """Deal scores, one for each candidate of question after question, out to the questions."""
+        flat = iter(scores)
+        return cls([[next(flat) for _ in question.candidates] for question in questions], cut_candidates)
 
 
 @dataclass(frozen=True, slots=True)

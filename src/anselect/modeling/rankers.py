@@ -44,7 +44,7 @@ class CrossEncoderRanker:
         asked = [question.text for question in questions for _ in question.candidates]
         texts = [candidate.text for question in questions for candidate in question.candidates]
         scored = score_pairs(self.model, self.tokenizer, asked, texts)
-        return ScoredQuestions(by_question(questions, scored.scores), scored.cut_candidates)
+        return ScoredQuestions.from_flat(questions, scored.scores, scored.cut_candidates)
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer."""
@@ -61,9 +61,3 @@ def load_ranker(folder: Path) -> TrainedRanker:
     if checkpoint.tokenizer is None:
         raise DataError("expected a tokenizer beside the model, there is none", path=folder)
     return CrossEncoderRanker(cast(AnswerSelectionModel, checkpoint.model), checkpoint.tokenizer)
-
-
-def by_question(questions: Sequence[Question], flat: Sequence[float]) -> list[list[float]]:
-    """Deal a flat list of scores out to questions, one for each candidate."""
-    scores = iter(flat)
-    return [[next(scores) for _ in question.candidates] for question in questions]

@@ -107,8 +107,7 @@ class SiameseRanker:
             cut += sum(len(features) > most for features in candidates)
             padded = (pad_features(side, max_tokens=most) for side in (asked, candidates))
             flat += self.model.score(*padded).double().tolist()
-        scores = iter(flat)
-        return ScoredQuestions([[next(scores) for _ in question.candidates] for question in questions], cut)
+        return ScoredQuestions.from_flat(questions, flat, cut)
 
     def save(self, folder: Path) -> None:
         """Write the model; features are named in its config, not copied."""

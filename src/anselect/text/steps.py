@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import tee
 
-from anselect.errors import UsageError
 from anselect.records import Question
 from anselect.text.answer_type import detect_answer_types
 from anselect.text.entities import EntityTagger, load_tagger
@@ -42,11 +41,6 @@ class TextSteps:
     def tokens(self) -> tuple[str, ...]:
         """The tokens that the ranker's tokenizer must keep whole."""
         return special_tokens(self.highlight) if self.highlight != NONE else ()
-
-    def require(self, trained_with: TextSteps) -> None:
-        """Raise UsageError unless these are the steps that a ranker was trained with."""
-        if self != trained_with:
-            raise UsageError(f"expected texts prepared as in training ({trained_with}), got {self}")
 
 
 @lru_cache(maxsize=4)

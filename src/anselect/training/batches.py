@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -129,8 +129,7 @@ def train_loader(rows: Rows, config: TrainingConfig, *, process: int = 0, proces
     sampler = ShareSampler(rows, config, process=process, processes=processes)
     # A generator of its own: iterating must not draw from the global one, which dropout uses.
     generator = torch.Generator().manual_seed(config.seed)
-    first: Callable[[list[Tensors]], Tensors] = _only_item
-    return EpochLoader(ShareDataset(rows), batch_sampler=sampler, collate_fn=first, generator=generator)
+    return EpochLoader(ShareDataset(rows), batch_sampler=sampler, collate_fn=_only_item, generator=generator)
 
 
 def _only_item(items: list[Tensors]) -> Tensors:
