@@ -214,6 +214,22 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     assert all(has(EntityCache(tmp_path), *(f"{number}" for number in range(6_000))))
 
 
+@pytest.mark.parametrize("attempt", range(10))
+def test_caches_that_begin_the_same_file_at_once_lose_nothing(tmp_path: Path, attempt: int) -> None:
+    start = threading.Barrier(4)
+
+    def begin(name: str) -> None:
+        start.wait()
+        put(EntityCache(tmp_path), name)
+
+    threads = [threading.Thread(target=begin, args=(f"{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert has(EntityCache(tmp_path), *(f"{number}" for number in range(4))) == [True] * 4
+
+
 def test_forked_child_opens_its_own_connection(tmp_path: Path) -> None:
     cache = EntityCache(tmp_path)
     put(cache, "parent")

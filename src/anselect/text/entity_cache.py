@@ -195,14 +195,30 @@ def _file_id(path: Path) -> FileId | None:
 def _prepare(connection: sqlite3.Connection) -> None:
     """Bring the file into our layout; one of another layout is emptied, since it only holds what can be found anew."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    _keep_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     if _number(connection, "PRAGMA user_version") != LAYOUT_VERSION:
         with _transaction(connection):
-            connection.execute("DROP TABLE IF EXISTS entities")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {LAYOUT_VERSION}")
+            # Asked again now that nobody else may write: another process may just have laid it out and filled it.
+            if _number(connection, "PRAGMA user_version") != LAYOUT_VERSION:
+                connection.execute("DROP TABLE IF EXISTS entities")
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {LAYOUT_VERSION}")
+
+
+def _keep_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Change to the write-ahead log; SQLite does not wait for others in this one statement, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @contextmanager
