@@ -19,7 +19,8 @@ RECIPES = Path(__file__).parent / "recipes"
 class Section(BaseModel):
     """A part of a recipe: unknown keys are refused, values are checked, nothing changes after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A protocol may be called 243; on the command line that reads as a number.
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class PaperConfig(Section):
@@ -70,6 +71,8 @@ class ModelConfig(Section):
     """`siamese` only: where the frozen token features come from."""
     head: Literal["linear", "fc", "bow", "cnn", "rnn", "sigmoid"] = "linear"
     cell: Literal["rnn", "gru", "lstm"] = "rnn"
+    pooling: Literal["class", "pooler", "mean"] = "class"
+    """`cross-encoder` only: a pair's vector is the class token's, the encoder's own pooler's, or the mean of all."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     attention_heads: int = Field(default=8, ge=1)
     encoder_layers: int = Field(default=1, ge=0)

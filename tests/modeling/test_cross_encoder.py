@@ -117,6 +117,18 @@ def test_pooler_with_linear_head_is_the_librarys_classifier(bert_folder: str) ->
         assert torch.allclose(model.eval()(**batch.model_inputs()).logits, theirs(**batch.inputs).logits, atol=1e-6)
 
 
+def test_mean_pooling_reads_the_tokens_that_are_not_padding(bert_folder: str) -> None:
+    model, tokenizer = from_encoder(bert_folder, pooling="mean", max_tokens=40)
+    batch = encode_pairs(tokenizer, QUESTIONS, CANDIDATES, max_tokens=40)
+    with torch.inference_mode():
+        hidden = model.eval().encoder(**batch.inputs).last_hidden_state
+        means = [
+            row[: int(mask.sum())].mean(dim=0) for row, mask in zip(hidden, batch.inputs["attention_mask"], strict=True)
+        ]
+        expected = model.head.output(torch.stack(means))
+        assert torch.allclose(model(**batch.model_inputs()).logits, expected, atol=1e-6)
+
+
 def test_gradient_checkpointing_gives_the_same_gradients(bert_folder: str) -> None:
     model, tokenizer = from_encoder(bert_folder, max_tokens=40)
     model.eval()
@@ -177,8 +189,8 @@ def test_head_that_reads_tokens_needs_masks(bert_folder: str) -> None:
 def test_limits_and_poolings_are_checked(bert_folder: str, xlnet_family: Any, save_encoder: Any) -> None:
     with pytest.raises(UsageError, match=r"max_tokens is 67: .* at most 66"):
         from_encoder(bert_folder, max_tokens=67)
-    with pytest.raises(UsageError, match="unknown pooling 'mean'"):
-        from_encoder(bert_folder, pooling="mean", max_tokens=40)
+    with pytest.raises(UsageError, match="unknown pooling 'max'"):
+        from_encoder(bert_folder, pooling="max", max_tokens=40)
     model, tokenizer = from_encoder(save_encoder(xlnet_family), pooling="pooler", max_tokens=40)
     with pytest.raises(UsageError, match="has no pooler"):
         score(model, tokenizer, QUESTIONS, CANDIDATES)

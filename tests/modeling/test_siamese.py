@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from anselect.errors import UsageError
+from anselect.modeling.encoders import masked_mean
 from anselect.modeling.losses import cosine_mse
 from anselect.modeling.siamese import (
     FeatureBatch,
     SiameseConfig,
     SiameseModel,
     default_heads,
-    masked_mean,
     pad_features,
     positional_encoding,
 )

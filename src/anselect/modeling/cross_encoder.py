@@ -26,6 +26,7 @@ from anselect.modeling.encoders import (
     class_vector,
     load_encoder,
     load_tokenizer,
+    masked_mean,
     pooler_options,
     quiet,
 )
@@ -33,7 +34,7 @@ from anselect.modeling.heads import HEADS, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
 from anselect.text.highlight import add_special_tokens, special_tokens
 
-POOLINGS: Final = ("class", "pooler")
+POOLINGS: Final = ("class", "pooler", "mean")
 NO_HIGHLIGHT: Final = "none"
 """How recipes write "plain text"; the same as None."""
 
@@ -53,8 +54,9 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Recurrent cell of the `rnn` head."""
     dropout: float = 0.2
     pooling: str = "class"
-    """What a head gets for the pair as a whole: the class token's last hidden state (as the papers write), or `pooler`,
-    BERT's own pooling layer on top of it (as `BertForSequenceClassification` does)."""
+    """What a head gets for the pair as a whole: the class token's last hidden state (as the papers write), `pooler`,
+    BERT's own pooling layer on top of it (as `BertForSequenceClassification` does), or the `mean` over all tokens
+    (what sentence encoders were tuned with)."""
     class_position: str = "first"
     """Where the class token stands among the tokens that are not padding: first, or last (XLNet)."""
     max_tokens: int = 128
@@ -191,6 +193,8 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     def _pooled(self, output: ModelOutput, attention_mask: Tensor) -> Tensor:
         if self.config.pooling == "class":
             return class_vector(output["last_hidden_state"], attention_mask, self.config.class_position)
+        if self.config.pooling == "mean":
+            return masked_mean(output["last_hidden_state"], attention_mask)
         pooled = output.get("pooler_output")
         if not isinstance(pooled, Tensor):
             raise UsageError(f"{type(self.encoder).__name__} has no pooler: set pooling to 'class'")

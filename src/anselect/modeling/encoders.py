@@ -118,6 +118,13 @@ def class_vector(hidden: torch.Tensor, attention_mask: torch.Tensor, position: s
     return hidden.gather(1, picked).squeeze(1)
 
 
+def masked_mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean (B, D) of (B, T, D) over the places that the mask (B, T) keeps, zeros where it keeps none."""
+    mask = mask.bool()
+    kept = hidden.masked_fill(~mask.unsqueeze(-1), 0.0)
+    return kept.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
 def accepted_inputs(encoder: PreTrainedModel, inputs: dict[str, Any]) -> dict[str, Any]:
     """Leave out segment ids that the encoder has no use for: RoBERTa and MPNet have none, ELECTRA and BERT two."""
     # XLNet compares segments instead of embedding them, and has no such number.

@@ -43,6 +43,10 @@ def export_classifier(ranker: CrossEncoderRanker, folder: Path, *, samples: Sequ
         raise UsageError(f"expected a {heads} head, got '{model.config.head}': other heads have no one-logit form")
     if encoder_config.model_type not in FAMILIES:
         raise UsageError(f"expected an encoder of {', '.join(FAMILIES)}, got '{encoder_config.model_type}'")
+    if model.config.pooling == "mean":
+        raise UsageError(
+            "expected pooling by class token or pooler, got 'mean': the library's classifier has no such form"
+        )
     classifier = fold_classifier(model)
     difference = _largest_difference(ranker, classifier, samples)
     if difference > LARGEST_DIFFERENCE:

@@ -19,6 +19,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
 from anselect.errors import UsageError
+from anselect.modeling.encoders import masked_mean
 
 MOST_HEADS: Final = 8
 
@@ -151,12 +152,6 @@ def _layer(config: SiameseConfig) -> nn.TransformerEncoderLayer:
             f"{heads} attention heads do not divide the features' width {width}: try {default_heads(width)}"
         )
     return nn.TransformerEncoderLayer(width, heads, dim_feedforward=width, dropout=config.dropout, batch_first=True)
-
-
-def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean (B, D) over the places that the mask keeps, zeros where it keeps none."""
-    kept = hidden.masked_fill(~mask.unsqueeze(-1), 0.0)
-    return kept.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def positional_encoding(tokens: int, width: int) -> Tensor:

@@ -87,6 +87,7 @@ def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker
         recipe.model.encoder,
         head=recipe.model.head,
         cell=recipe.model.cell,
+        pooling=recipe.model.pooling,
         dropout=recipe.model.dropout,
         max_tokens=recipe.model.max_tokens,
     )
