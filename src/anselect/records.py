@@ -70,6 +70,8 @@ class ScoredQuestions:
     scores: list[list[float]]
     cut_candidates: int = 0
     """How many candidates were longer than the ranker reads and were cut."""
+    max_tokens: int | None = None
+    """The ranker's limit, in its own tokens; None for a ranker that reads texts of any length."""
 
     @classmethod
     def from_flat(
@@ -98,6 +100,10 @@ class Ranking(Sequence[ScoredCandidate]):
 
     question: str
     candidates: tuple[ScoredCandidate, ...]
+    cut_candidates: int = 0
+    """How many of the caller's candidates, shown here or not, the ranker read only in part."""
+    max_tokens: int | None = None
+    """The ranker's limit, in its own tokens; None where there is none."""
 
     @overload
     def __getitem__(self, place: int) -> ScoredCandidate: ...

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Protocol
 
-from anselect.errors import AnselectError, MissingExtraError, MissingFileError, UsageError
+from anselect.errors import AnselectError, MissingExtraError, UsageError
 from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
 
 Unranked = Question | tuple[str, Sequence[str]]
@@ -85,28 +84,25 @@ class AnswerSelector:
         if top_k is not None and top_k < 0:
             raise UsageError(f"expected top_k of 0 or more, got {top_k}")
         candidates = question.candidates
-        scores = [float(score) for score in self.score_questions([question]).scores[0]]
+        scored = self.score_questions([question])
+        scores = [float(score) for score in scored.scores[0]]
         order = sorted(range(len(candidates)), key=lambda place: -scores[place])  # stable: ties keep the caller's order
         places = (
             ScoredCandidate(place, candidates[place].text, scores[place], candidates[place].id if has_ids else None)
             for place in order[:top_k]
         )
-        return Ranking(question=question.text, candidates=tuple(places))
+        return Ranking(question.text, tuple(places), scored.cut_candidates, scored.max_tokens)
 
 
 def load(model: str | PathLike[str] | None = None) -> AnswerSelector:
-    """Load a selector by a run's or model's folder; without one, while no trained model ships, the lexical ranker."""
+    """Load a selector by a run's or model's folder or a Hub id; without one, as no model ships, the lexical ranker."""
     if model is None:
         return AnswerSelector(LexicalRanker())
-    if not Path(model).is_dir():
-        raise MissingFileError(
-            f"{model}: no such run or model folder; 'anselect train --list' shows what can be trained"
-        )
     try:
         from anselect.modeling.selector_ranker import load_model_ranker
     except ImportError as error:
         raise MissingExtraError("train", error.name or "torch") from error
-    return AnswerSelector(load_model_ranker(Path(model)))
+    return AnswerSelector(load_model_ranker(model))
 
 
 def _as_record(question: str, candidates: Sequence[str]) -> Question:

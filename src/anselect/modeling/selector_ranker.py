@@ -1,17 +1,24 @@
-"""A trained model's folder in, a ranker for the selector out: text steps as in training, then the model's scores."""
+"""A model's folder or Hub id in, a ranker for the selector out: text steps as in training, then the model's scores."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from anselect.errors import DataError
+from anselect.modeling.checkpoint import MANIFEST, MODELS
+from anselect.modeling.classifier_ranker import ClassifierRanker, load_classifier
+from anselect.modeling.hub import find_model
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
 from anselect.text.steps import NONE, TextSteps
 
 MODEL_FOLDER = "model"
+CONFIG = "config.json"
 
 
 class ModelRanker:
@@ -27,6 +34,7 @@ class ModelRanker:
             message = f"{name}: trained on highlighting '{trained_on}', its text steps say '{self._steps.highlight}'"
             raise DataError(f"{message}: train it again, or mend config.json")
         self._trained: dict[str, Any] = getattr(config, "trained", {})
+        self._max_tokens: int = config.max_tokens
         self._name = name
 
     @property
@@ -37,10 +45,30 @@ class ModelRanker:
 
     def score(self, questions: Sequence[Question]) -> ScoredQuestions:
         """Score the candidates of questions, prepared as in training."""
-        return self._ranker.score(list(self._steps.apply(questions)))
+        return replace(self._ranker.score(list(self._steps.apply(questions))), max_tokens=self._max_tokens)
 
 
-def load_model_ranker(folder: Path) -> ModelRanker:
-    """Load the model of a run's folder, or of a model's own."""
-    model = folder / MODEL_FOLDER
-    return ModelRanker(load_ranker(model if model.is_dir() else folder), str(folder))
+def load_model_ranker(model: str | PathLike[str]) -> ModelRanker | ClassifierRanker:
+    """Load the model of a run's folder, of a model's own or of a Hub id: one of ours, or a plain classifier of pairs.
+
+    Raises MissingFileError where there is none, DataError (one line) for a folder that holds something else.
+    """
+    name = fspath(model)
+    folder = _model_folder(find_model(name))
+    return ModelRanker(load_ranker(folder), name) if _is_ours(folder) else load_classifier(folder, name)
+
+
+def _model_folder(folder: Path) -> Path:
+    is_model = any((folder / file).is_file() for file in (CONFIG, MANIFEST))
+    return folder if is_model else folder / MODEL_FOLDER
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder is, or once was, a checkpoint of ours; what is wrong with it is said on loading."""
+    config = folder / CONFIG
+    if (folder / MANIFEST).is_file() or not config.is_file():
+        return True
+    try:
+        return json.loads(config.read_text(encoding="utf-8")).get("model_type") in MODELS
+    except (ValueError, AttributeError):
+        return False
