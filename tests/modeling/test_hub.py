@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,8 +19,8 @@ import anselect
 from anselect.errors import AnselectError, DataError, DownloadError, MissingFileError
 from anselect.modeling.checkpoint import save_checkpoint
 from anselect.modeling.cross_encoder import AnswerSelectionModel
+from tests.hub_cache import put_into_cache
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 QUESTION, CANDIDATES = "who invented it", ["it rings", "bell did in 1876", "paris"]
 
 
@@ -33,18 +32,6 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "hub"
-
-
-def put_into_cache(cache: Path, name: str, folder: Path) -> None:
-    """Lay a folder's files out as a download does: blobs, links to them in a snapshot, and the branch's commit."""
-    store = cache / f"models--{name.replace('/', '--')}"
-    (store / "refs").mkdir(parents=True)
-    (store / "refs" / "main").write_text(COMMIT)
-    (store / "blobs").mkdir()
-    (store / "snapshots" / COMMIT).mkdir(parents=True)
-    for number, path in enumerate(sorted(folder.iterdir())):
-        shutil.copy(path, store / "blobs" / str(number))
-        (store / "snapshots" / COMMIT / path.name).symlink_to(f"../../blobs/{number}")
 
 
 def save_classifier(folder: Path, family: Any, *, classes: int) -> Any:

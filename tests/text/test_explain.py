@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from anselect.errors import UsageError
-from anselect.records import Entity
-from anselect.text.explain import explain
+from anselect.records import Entity, Ranking, ScoredCandidate
+from anselect.text.explain import add_ranking, explain
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,11 @@ def test_explanation_has_exactly_the_public_names_and_values() -> None:
                     {"text": "Bell", "label": "PERSON", "answer_type": "HUM", "start": 0, "end": 4, "matches": True},
                     {"text": "1876", "label": "DATE", "answer_type": "NUM", "start": 13, "end": 17, "matches": False},
                 ),
+                "score": None,
+                "rank": None,
             },
         ),
+        "model": None,
     }
     assert json.loads(json.dumps(found))["candidates"][0]["entities"][0]["matches"] is True
 
@@ -128,3 +131,21 @@ def test_question_that_is_not_text_is_refused(question: str) -> None:
 def test_unknown_way_is_refused_before_any_work() -> None:
     with pytest.raises(UsageError, match="got 'blink'"):
         explain("Who?", ["Bell"], way="blink", detector=lambda _: pytest.fail("the type was detected"))
+
+
+def test_ranking_stands_beside_the_candidates_in_their_own_order() -> None:
+    found = explain("Who?", ["It rings.", "Bell did."], tagger=BellTagger(), detector=lambda _: Type())
+    ranking = Ranking("Who?", (ScoredCandidate(1, "Bell did.", 0.9), ScoredCandidate(0, "It rings.", 0.2)))
+    scored = add_ranking(found, ranking, model="a model")
+    assert [(each.text, each.score, each.rank) for each in scored.candidates] == [
+        ("It rings.", 0.2, 2),
+        ("Bell did.", 0.9, 1),
+    ]
+    assert scored.model == "a model"
+    assert scored.candidates[1].entities == found.candidates[1].entities
+
+
+def test_ranking_of_other_candidates_is_refused() -> None:
+    found = explain("Who?", ["It rings.", "Bell did."], tagger=BellTagger(), detector=lambda _: Type())
+    with pytest.raises(UsageError, match="expected a ranking of all 2 candidates, got 1"):
+        add_ranking(found, Ranking("Who?", (ScoredCandidate(0, "It rings.", 0.2),)), model="a model")

@@ -1,4 +1,4 @@
-"""A question and its candidates on the command line: the arguments that `rank` and `explain` share."""
+"""A question, its candidates and a model on the command line: what `rank` and `explain` share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from anselect.cli.output import print_note
 from anselect.data.files import read_lines
+from anselect.records import Ranking
 
 QuestionArgument = Annotated[str, typer.Argument(help="The question.")]
 CandidatesArgument = Annotated[list[str] | None, typer.Argument(help="Candidate answers.", metavar="[CANDIDATE]...")]
@@ -16,9 +18,20 @@ CandidatesFile = Annotated[
     Path | None,
     typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
 ]
+ModelOption = Annotated[
+    str | None, typer.Option(help="A run's or model's folder, or a Hugging Face Hub id.", metavar="RUN|FOLDER|HUB_ID")
+]
 
 
 def gather_candidates(candidates: Sequence[str] | None, file: Path | None) -> list[str]:
     """Return the candidates given as arguments, then those of the file; its blank lines are passed over."""
     lines = [line for _, line in read_lines(file) if line.strip()] if file is not None else []
     return [*(candidates or ()), *lines]
+
+
+def note_cut_candidates(ranking: Ranking) -> None:
+    """Tell on stderr how many candidates the model read only in part; say nothing where it read all."""
+    if ranking.cut_candidates:
+        what = "1 candidate" if ranking.cut_candidates == 1 else f"{ranking.cut_candidates} candidates"
+        limit = "" if ranking.max_tokens is None else f" of {ranking.max_tokens} tokens"
+        print_note(f"{what} cut to the model's limit{limit}")

@@ -40,7 +40,7 @@ def evaluate(
     run: Annotated[
         Path,
         typer.Argument(
-            help="TREC run or table question_id⇥candidate_id⇥score, - for stdin; or a trained run's folder."
+            help="TREC run or table question_id⇥candidate_id⇥score, - for stdin; a run's or model's folder, a Hub id."
         ),
     ],
     data: Annotated[str, typer.Option(help="Data set of the catalogue, or a file with labels.")],

@@ -42,7 +42,8 @@ def _candidates(explanation: Explanation) -> str:
     items = [
         _candidate(candidate, place, explanation) for place, candidate in enumerate(explanation.candidates, start=1)
     ]
-    return "<h2>Candidates</h2>\n<ol>\n" + "\n".join(items) + "\n</ol>"
+    by = f'\n<p class="signs">Scores and ranks by {_escape(explanation.model)}.</p>' if explanation.model else ""
+    return f"<h2>Candidates</h2>{by}\n<ol>\n" + "\n".join(items) + "\n</ol>"
 
 
 def _candidate(candidate: ExplainedCandidate, place: int, explanation: Explanation) -> str:
@@ -51,9 +52,10 @@ def _candidate(candidate: ExplainedCandidate, place: int, explanation: Explanati
     verdict = f"{MATCH_SIGN} holds {matches} × {kind}" if matches else f"no {kind} entity"
     if not labels_of(kind):
         verdict = ""
+    score = "" if candidate.score is None else f"<span>rank {candidate.rank}, score {candidate.score:.4f}</span>"
     parts = [
         f'<li class="{_escape(kind)}{" has-match" if matches else ""}">',
-        f'<div class="about"><span>{place}</span><span class="verdict">{verdict}</span></div>',
+        f'<div class="about"><span>{place}</span>{score}<span class="verdict">{verdict}</span></div>',
         f'<p class="text" dir="auto">{_marked(candidate)}</p>',
     ]
     if candidate.highlighted != candidate.text:

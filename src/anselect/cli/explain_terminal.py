@@ -65,6 +65,8 @@ def _head(explanation: Explanation) -> list[Line]:
         f"  (probability {explanation.confidence:.3f}, more exactly {explanation.answer_type_fine})",
     )
     lines = [("question ", Text(_visible(explanation.question), "bold")), ("expects  ", expects)]
+    if explanation.model is not None:
+        lines.append(("scores   ", Text(f"by {_visible(explanation.model)}")))
     if explanation.candidates and not labels_of(explanation.answer_type):
         lines.append((" " * 9, Text("no named entity answers such a question: nothing is highlighted", "dim")))
     return lines
@@ -83,7 +85,10 @@ def _candidate(candidate: ExplainedCandidate, number: str) -> list[Line]:
         text.stylize(_style(entity), entity.start, entity.end)
     entities = Text(", ").join(map(_entity, candidate.entities)) if candidate.entities else Text("none", "dim")
     indent = " " * len(number)
-    lines = [(number, text), (f"{indent}entities  ", entities)]
+    lines = [(number, text)]
+    if candidate.score is not None:
+        lines.append((f"{indent}score     ", Text(f"{candidate.score:.4f}, rank {candidate.rank}")))
+    lines.append((f"{indent}entities  ", entities))
     if candidate.highlighted != candidate.text:
         lines.append((f"{indent}reads as  ", Text(_visible(candidate.highlighted))))
     return lines

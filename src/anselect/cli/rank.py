@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from anselect.cli.candidates import CandidatesArgument, CandidatesFile, QuestionArgument, gather_candidates
+from anselect.cli.candidates import (
+    CandidatesArgument,
+    CandidatesFile,
+    ModelOption,
+    QuestionArgument,
+    gather_candidates,
+    note_cut_candidates,
+)
 from anselect.cli.output import OutputFormat, print_note, print_rows
 from anselect.errors import UsageError
 from anselect.selector import load
@@ -16,7 +23,7 @@ def rank(
     question: QuestionArgument,
     candidates: CandidatesArgument = None,
     candidates_file: CandidatesFile = None,
-    model: Annotated[str | None, typer.Option(help="A run's or model's folder.", metavar="FOLDER")] = None,
+    model: ModelOption = None,
     top_k: Annotated[int | None, typer.Option(min=1, help="Show only the best K.")] = None,
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = OutputFormat.table,
 ) -> None:
@@ -26,14 +33,17 @@ def rank(
     Examples:
       anselect rank "Who invented the telephone?" "It rings." "Bell invented the telephone in 1876."
       anselect rank "Who invented the telephone?" --candidates sentences.txt --top-k 3 --format json
+      anselect rank "Who invented the telephone?" --candidates sentences.txt --model cross-encoder/ms-marco-MiniLM-L6-v2
     """
     texts = gather_candidates(candidates, candidates_file)
     if not texts:
         raise UsageError("expected candidates, got none: give them after the question or with --candidates FILE")
     selector = load(model)
     print_note(f"ranked by the {selector.description}")
+    ranking = selector.rank(question, texts, top_k=top_k)
+    note_cut_candidates(ranking)
     rows = [
         {"rank": place, "score": found.score, "index": found.index, "text": found.text}
-        for place, found in enumerate(selector.rank(question, texts, top_k=top_k), start=1)
+        for place, found in enumerate(ranking, start=1)
     ]
     print_rows(rows, ["rank", "score", "index", "text"], output_format)

@@ -1,4 +1,4 @@
-"""What a command calls RUN in, scores out: a run file is read, a trained run's or model's folder scores anew."""
+"""What a command calls RUN in, scores out: a run file is read; a run's or model's folder, or a Hub id, scores anew."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from anselect.selector import load
 
 
 def scores_of(run: Path, questions: Sequence[Question]) -> RunScores:
-    """Return the scores that a run file holds, or that a model's folder gives."""
-    if not run.is_dir():
+    """Return the scores that a run file holds, or that a model gives."""
+    if not run.is_dir() and not _is_hub_id(run):
         return read_run_scores(run, questions)
-    selector = load(run)
+    selector = load(run.as_posix())
     scored = selector.score_questions(questions)
     print_note(f"scored by the {selector.description}; {scored.cut_candidates} candidates cut to its limit")
     return RunScores([list(scores) for scores in scored.scores], missing=())
+
+
+def _is_hub_id(run: Path) -> bool:
+    """Tell whether a name can only be one of the Hub: `owner/name`, and neither a file nor in a folder that is here."""
+    return len(run.parts) == 2 and not run.is_absolute() and not run.exists() and not run.parent.is_dir()

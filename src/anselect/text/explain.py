@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from anselect.errors import UsageError
-from anselect.records import Entity
+from anselect.records import Entity, Ranking
 from anselect.text.entities import EntityTagger, load_tagger
 from anselect.text.entity_types import answer_type_of, labels_of
 from anselect.text.highlight import Way, highlight, parse_way
@@ -54,6 +54,10 @@ class ExplainedCandidate:
     text: str
     highlighted: str
     entities: tuple[ExplainedEntity, ...]
+    score: float | None = None
+    """The model's score; None without a model."""
+    rank: int | None = None
+    """Place in the model's ranking, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Explanation:
     answer_type_fine: str
     confidence: float
     candidates: tuple[ExplainedCandidate, ...]
+    model: str | None = None
+    """One line on the model that scored the candidates; None without one."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON has it; the names are part of the public surface."""
@@ -94,6 +100,18 @@ def explain(
         _explain_candidate(text, entities, found.coarse, way) for text, entities in zip(texts, tagged, strict=True)
     ]
     return Explanation(question, found.coarse, found.fine, float(found.confidence), tuple(explained))
+
+
+def add_ranking(explanation: Explanation, ranking: Ranking, *, model: str) -> Explanation:
+    """Put a model's score and rank beside each candidate, whose order stays; `ranking` must hold every candidate."""
+    found = {place.index: (place.score, rank) for rank, place in enumerate(ranking, start=1)}
+    if sorted(found) != list(range(len(explanation.candidates))):
+        raise UsageError(f"expected a ranking of all {len(explanation.candidates)} candidates, got {len(found)}")
+    scored = (
+        replace(candidate, score=found[index][0], rank=found[index][1])
+        for index, candidate in enumerate(explanation.candidates)
+    )
+    return replace(explanation, candidates=tuple(scored), model=model)
 
 
 def _explain_candidate(text: str, entities: Sequence[Entity], coarse_type: str, way: Way) -> ExplainedCandidate:
