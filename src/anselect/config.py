@@ -67,6 +67,9 @@ class ModelConfig(Section):
     kind: Literal["cross-encoder", "siamese"] = "cross-encoder"
     encoder: str = "google-bert/bert-base-uncased"
     """Hub id, folder or installed weights package; with GloVe or ELMo features the vectors' file or folder."""
+    start: str = ""
+    """`cross-encoder` only: a trained run's or model's folder to go on from (transfer, then adapt), with its encoder,
+    head and pooling. Empty: the encoder's own weights and a new head."""
     features: Literal["encoder", "glove", "elmo"] = "encoder"
     """`siamese` only: where the frozen token features come from."""
     head: Literal["linear", "fc", "bow", "cnn", "rnn", "sigmoid"] = "linear"
@@ -83,10 +86,12 @@ class ModelConfig(Section):
 class TrainingConfig(Section):
     """How it is trained."""
 
-    loss: Literal["cross-entropy", "cosine-mse", "bertsel", "ranknet", "listwise-softmax"] = "cross-entropy"
+    loss: Literal["cross-entropy", "cosine-mse", "bertsel", "ranknet", "listwise-softmax", "listwise-and-pointwise"] = (
+        "cross-entropy"
+    )
     epochs: int = Field(default=3, ge=1)
     batch_size: int = Field(default=32, ge=1)
-    """Pairs a step, over all processes; triples for `bertsel` and `ranknet`, questions for `listwise-softmax`."""
+    """Pairs a step, over all processes; triples for `bertsel` and `ranknet`, questions for the listwise losses."""
     learning_rate: float = Field(default=2e-5, gt=0)
     optimizer: Literal["adamw", "adam"] = "adamw"
     weight_decay: float = Field(default=0.01, ge=0)
@@ -96,7 +101,10 @@ class TrainingConfig(Section):
     """Negatives sampled for each positive and epoch, by the pairwise losses; 0 takes every negative."""
     margin: float = Field(default=0.5, ge=0)
     cross_entropy_weight: float = Field(default=0.5, ge=0)
+    """Of `bertsel` and `listwise-and-pointwise`."""
     hinge_weight: float = Field(default=0.5, ge=0)
+    frozen_layers: int = Field(default=0, ge=0)
+    """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings, are not trained."""
     patience: int = Field(default=0, ge=0)
     """Stop after so many epochs without a better dev MAP; 0 never. The best epoch's weights are kept either way."""
     group_by_length: bool = True

@@ -12,7 +12,7 @@ from transformers import BertForSequenceClassification
 
 from anselect.errors import UsageError
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel, most_tokens, probabilities
-from anselect.modeling.encoders import load_encoder
+from anselect.modeling.encoders import freeze_lowest, load_encoder
 from anselect.modeling.heads import CELLS, HEADS
 from anselect.modeling.losses import cross_entropy
 from anselect.modeling.pair_tokens import encode_pairs
@@ -127,6 +127,43 @@ def test_mean_pooling_reads_the_tokens_that_are_not_padding(bert_folder: str) ->
         ]
         expected = model.head.output(torch.stack(means))
         assert torch.allclose(model(**batch.model_inputs()).logits, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
+def test_rows_encoded_in_parts_give_the_same_logits_and_gradients(
+    family: str, families: Any, save_encoder: Any
+) -> None:
+    model, tokenizer = from_encoder(save_encoder(families[family]()), head="rnn", dropout=0.0, max_tokens=40)
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    model.train()
+    texts = ["in London", "he", "it was invented in 1876 by Bell", "no", "the first telephone"]
+    batch = encode_pairs(tokenizer, ["who"] * 5, texts, max_tokens=40)
+    weights = torch.arange(10.0).view(5, 2)
+
+    def logits_and_gradient(rows_per_pass: int) -> tuple[torch.Tensor, torch.Tensor]:
+        model.rows_per_pass = rows_per_pass
+        model.zero_grad()
+        logits = model(**batch.model_inputs()).logits
+        (logits * weights).sum().backward()
+        return logits.detach(), model.encoder.get_input_embeddings().weight.grad.clone()
+
+    whole, parts = logits_and_gradient(0), logits_and_gradient(2)
+    assert torch.allclose(whole[0], parts[0], atol=1e-6)
+    assert torch.allclose(whole[1], parts[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "mpnet"])
+def test_frozen_layers_keep_their_weights(family: str, families: Any, save_encoder: Any) -> None:
+    encoder = load_encoder(save_encoder(families[family]()))
+    freeze_lowest(encoder, 1)
+    frozen = {name for name, parameter in encoder.named_parameters() if not parameter.requires_grad}
+    assert any("layer.0." in name for name in frozen)
+    assert not any("layer.1." in name for name in frozen)
+    assert any("embed" in name for name in frozen)
+    with pytest.raises(UsageError, match="at most 2 layers to freeze, got 3"):
+        freeze_lowest(encoder, 3)
 
 
 def test_gradient_checkpointing_gives_the_same_gradients(bert_folder: str) -> None:

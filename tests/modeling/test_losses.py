@@ -8,7 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from anselect.modeling.losses import LOSSES, bertsel, cosine_mse, cross_entropy, listwise_softmax, ranknet
+from anselect.modeling.losses import (
+    LOSSES,
+    bertsel,
+    cosine_mse,
+    cross_entropy,
+    listwise_and_pointwise,
+    listwise_softmax,
+    ranknet,
+)
 
 
 def tensor(*rows: object) -> Tensor:
@@ -64,6 +72,20 @@ def test_listwise_softmax_known_value_of_two_positives() -> None:
     # softmax of (log 2, 0, 0) is (1/2, 1/4, 1/4): -(log 1/2 + log 1/4) / 2
     loss = listwise_softmax(tensor([math.log(2), 0.0, 0.0]), torch.tensor([[1, 1, 0]]), ALL)
     assert float(loss) == pytest.approx((math.log(2) + math.log(4)) / 2)
+
+
+def test_listwise_and_pointwise_known_value() -> None:
+    # List: log(1 + e⁻¹) = 0.3132617; pairs: (0.3132617 + 0.6931472) / 2; a quarter of the second.
+    loss = listwise_and_pointwise(
+        tensor([1.0, 0.0]), torch.tensor([[1, 0]]), torch.tensor([[True, True]]), entropy_weight=0.25
+    )
+    assert float(loss) == pytest.approx(0.75 * 0.3132617 + 0.25 * 0.5032044)
+
+
+def test_listwise_and_pointwise_learns_from_a_question_without_a_positive() -> None:
+    logits = tensor([0.0, 0.0, 7.0])
+    loss = listwise_and_pointwise(logits, torch.tensor([[0, 0, 1]]), torch.tensor([[True, True, False]]))
+    assert float(loss) == pytest.approx(0.5 * math.log(2))
 
 
 def test_listwise_softmax_leaves_out_questions_without_a_positive() -> None:

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-MODEL_KEYS = {"head", "kind", "encoder_layers"}
+MODEL_KEYS = {"head", "kind", "encoder_layers", "start"}
 
 
 def tiny_recipe(folder: Path, **changes: object) -> Recipe:
@@ -65,11 +65,40 @@ def weights(run: Path) -> str:
         ("rnn", "cross-entropy"),
         ("sigmoid", "bertsel"),
         ("sigmoid", "cross-entropy"),
+        ("sigmoid", "listwise-and-pointwise"),
     ],
 )
 def test_every_head_learns_twenty_questions(folder: Path, tmp_path: Path, head: str, loss: str) -> None:
     metrics = train(tiny_recipe(folder, head=head, loss=loss, epochs=6), tmp_path / "run")
     assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+def test_training_goes_on_from_a_trained_run(folder: Path, tmp_path: Path) -> None:
+    train(tiny_recipe(folder, head="fc", epochs=6), tmp_path / "first")
+    start = {"start": str(tmp_path / "first"), "learning_rate": 1e-9, "epochs": 1}
+    metrics = train(tiny_recipe(folder, **start), tmp_path / "second")
+    assert metrics["dev"]["answerable"]["MAP"] == 1.0
+    first, second = (load_file(tmp_path / run / "model" / "model.safetensors") for run in ("first", "second"))
+    assert all(torch.allclose(first[name], second[name], atol=1e-6) for name in first)
+
+
+def test_going_on_needs_the_same_text_steps(folder: Path, tmp_path: Path) -> None:
+    train(tiny_recipe(folder, epochs=1), tmp_path / "first")
+    recipe = tiny_recipe(folder, start=str(tmp_path / "first"))
+    recipe = recipe.model_copy(update={"text": TextConfig(lower_case=True)})
+    with pytest.raises(UsageError, match=r"texts were not prepared as this recipe"):
+        train(recipe, tmp_path / "second")
+
+
+def test_frozen_layers_are_not_trained(folder: Path, tmp_path: Path) -> None:
+    train(tiny_recipe(folder, epochs=1, frozen_layers=1), tmp_path / "run")
+    before, after = (
+        load_file(folder / "bert" / "model.safetensors"),
+        load_file(tmp_path / "run/model/model.safetensors"),
+    )
+    moved = {name for name, value in before.items() if not torch.equal(value, after.get(f"encoder.{name}", value))}
+    assert any("layer.1." in name for name in moved)
+    assert not any("layer.0." in name or "embeddings" in name for name in moved)
 
 
 @pytest.mark.parametrize("layers", [1, 0])

@@ -27,6 +27,7 @@ from anselect.modeling.encoders import quiet
 from anselect.modeling.siamese import SiameseModel
 
 MANIFEST: Final = "checkpoint.json"
+MODEL_FOLDER: Final = "model"
 FORMAT_VERSION: Final = 1
 """Grows when a folder of this version can no longer be read as one of the version before."""
 
@@ -101,6 +102,11 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise DataError(f"expected the weights that config.json asks for, {wrong[0]} does not fit", path=folder)
     model.eval()
     return Checkpoint(model=model, tokenizer=tokenizer, config=model.config)
+
+
+def model_folder(folder: Path) -> Path:
+    """Return where the model lies: a run's folder has it in `model`, a model's own folder is it."""
+    return folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
 
 
 def check_checkpoint(folder: Path) -> None:

@@ -92,6 +92,9 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     config: AnswerSelectionConfig
     encoder: PreTrainedModel
+    rows_per_pass: int = 0
+    """In training: sort a batch's rows by length and encode so many at a time, each part as wide as its own longest
+    row. The candidates of one question differ in length, so one pass over all would be a third padding. 0: one pass."""
 
     def __init__(self, config: AnswerSelectionConfig, encoder: PreTrainedModel | None = None) -> None:
         super().__init__(config)
@@ -150,15 +153,26 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         candidate_mask: Tensor | None = None,
     ) -> AnswerSelectionOutput:
         """Return the logits of B pairs; the masks are needed by the heads that read single tokens (bow, cnn, rnn)."""
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
-        output = self.encoder(**accepted_inputs(self.encoder, inputs))
         if question_mask is None or candidate_mask is None:
             if self.config.head not in ("linear", "fc", "sigmoid"):
                 raise UsageError(f"the head '{self.config.head}' needs question_mask and candidate_mask")
             question_mask = candidate_mask = torch.zeros_like(attention_mask, dtype=torch.bool)
-        hidden = output.last_hidden_state
-        logits = self.head(hidden, self._pooled(output, attention_mask), question_mask, candidate_mask)
-        return AnswerSelectionOutput(logits=logits)
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        rows = {**inputs, "question_mask": question_mask, "candidate_mask": candidate_mask}
+        known = {name: values for name, values in rows.items() if values is not None}
+        if not (self.training and 0 < self.rows_per_pass < len(input_ids)):
+            return AnswerSelectionOutput(logits=self._logits(known))
+        order = attention_mask.sum(dim=1).argsort(stable=True)
+        parts = [self._logits(_trimmed(known, part)) for part in torch.split(order, self.rows_per_pass)]
+        return AnswerSelectionOutput(logits=torch.cat(parts)[order.argsort()])
+
+    def _logits(self, rows: dict[str, Tensor]) -> Tensor:
+        sides = {name: rows[name] for name in ("question_mask", "candidate_mask")}
+        inputs = {name: values for name, values in rows.items() if name not in sides}
+        output = self.encoder(**accepted_inputs(self.encoder, inputs))
+        pooled = self._pooled(output, rows["attention_mask"])
+        logits: Tensor = self.head(output.last_hidden_state, pooled, *sides.values())
+        return logits
 
     @torch.inference_mode()
     def score(self, batch: PairBatch) -> Tensor:
@@ -216,6 +230,13 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 def probabilities(logits: Tensor) -> Tensor:
     """Return P(correct) of logits (…, 1) or (…, 2), computed in float32 at least."""
     return torch.sigmoid(one_logit(logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits))
+
+
+def _trimmed(rows: dict[str, Tensor], places: Tensor) -> dict[str, Tensor]:
+    """Pick rows, without the columns in which all of them are padding, whichever side it stands on."""
+    columns = rows["attention_mask"][places].any(dim=0).nonzero().squeeze(1)
+    first, last = int(columns.min()), int(columns.max())
+    return {name: values[places, first : last + 1] for name, values in rows.items()}
 
 
 def most_tokens(config: PreTrainedConfig) -> int | None:

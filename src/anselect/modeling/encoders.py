@@ -17,6 +17,7 @@ import torch
 from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from safetensors import SafetensorError
+from torch import nn
 from transformers import (
     MODEL_MAPPING,
     AutoConfig,
@@ -28,7 +29,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from anselect.errors import DataError, MissingFileError
+from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.modeling.weights_packages import find_weights, weights_package
 
 PROBE_SECONDS: Final = 3.0
@@ -104,6 +105,19 @@ def pooler_options(config: PreTrainedConfig, *, pooler: bool) -> dict[str, bool]
     models: Any = MODEL_MAPPING[type(config)]
     model = models[0] if isinstance(models, tuple | list) else models
     return {"add_pooling_layer": pooler} if "add_pooling_layer" in inspect.signature(model).parameters else {}
+
+
+def freeze_lowest(encoder: PreTrainedModel, layers: int) -> None:
+    """Keep the embeddings and the lowest layers as they are in training; 0 layers freezes nothing."""
+    stacks = [part for part in encoder.modules() if isinstance(part, nn.ModuleList)]
+    stack = next((part for part in stacks if len(part) == encoder.config.num_hidden_layers), None)
+    if stack is None or layers > len(stack):
+        raise UsageError(f"expected at most {encoder.config.num_hidden_layers} layers to freeze, got {layers}")
+    if layers:
+        encoder.get_input_embeddings().requires_grad_(False)
+        for part in (getattr(encoder, "embeddings", None), *stack[:layers]):
+            if isinstance(part, nn.Module):
+                part.requires_grad_(False)
 
 
 def class_vector(hidden: torch.Tensor, attention_mask: torch.Tensor, position: str) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Scores, labels and a mask come in, one number goes out: the papers' training losses and two of our own, by name.
+"""Scores, labels and a mask come in, one number goes out: the papers' training losses and three of our own, by name.
 
 All are means over what the mask keeps, 0 where it keeps nothing; masked entries give no gradient, whatever they hold.
 Q questions × C candidates, except for the pointwise losses, which take any leading shape.
@@ -90,6 +90,21 @@ def listwise_softmax(logits: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
     return _mean(each, count > 0)
 
 
+def listwise_and_pointwise(logits: Tensor, labels: Tensor, mask: Tensor, *, entropy_weight: float = 0.5) -> Tensor:
+    """(1 - λ) · listwise softmax + λ · two-class cross-entropy of one logit per candidate (Q, C).
+
+    The list teaches the order, the single pairs what a score means: a question without a positive counts in the second
+    part alone, so that a model learns to say that none of the candidates is right.
+    Example: logits [[0, 0]], labels [[1, 0]] → 0.5 log 2 + 0.5 log 2 = 0.693.
+    """
+    kept = mask.bool()
+    each = functional.binary_cross_entropy_with_logits(
+        _zeroed(logits, kept), _zeroed(labels, kept).to(logits.dtype), reduction="none"
+    )
+    pointwise = _mean(each, kept)
+    return (1.0 - entropy_weight) * listwise_softmax(logits, labels, mask) + entropy_weight * pointwise
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A loss with what it needs from the model."""
@@ -107,6 +122,7 @@ LOSSES: Final[Mapping[str, Loss]] = {
     "bertsel": Loss(bertsel, "logit", grouped=True),
     "ranknet": Loss(ranknet, "logit", grouped=True),
     "listwise-softmax": Loss(listwise_softmax, "logit", grouped=True),
+    "listwise-and-pointwise": Loss(listwise_and_pointwise, "logit", grouped=True),
 }
 
 

@@ -37,8 +37,9 @@ def draw_units(
     """Draw the units of one epoch; `groups` holds the row numbers of each question, `seed` is (seed, epoch)."""
     if loss in {"bertsel", "ranknet"}:
         return _pairwise(groups, labels, negatives, np.random.default_rng([*seed, 1]))
-    if loss == "listwise-softmax":
-        return _listwise(groups, labels, np.random.default_rng([*seed, 1]))
+    if loss in {"listwise-softmax", "listwise-and-pointwise"}:
+        random = np.random.default_rng([*seed, 1])
+        return _listwise(groups, labels, random, needs_both=loss == "listwise-softmax")
     return Units([(row,) for group in groups for row in group], left_out=0)
 
 
@@ -91,12 +92,14 @@ def _pairwise(groups: Sequence[Sequence[int]], labels: Labels, negatives: int, r
     return Units(units, left_out)
 
 
-def _listwise(groups: Sequence[Sequence[int]], labels: Labels, random: np.random.Generator) -> Units:
+def _listwise(
+    groups: Sequence[Sequence[int]], labels: Labels, random: np.random.Generator, *, needs_both: bool
+) -> Units:
     units: list[Unit] = []
     left_out = 0
     for group in groups:
         right, wrong = _split(group, labels)
-        if not right or not wrong:
+        if needs_both and not (right and wrong):
             left_out += 1
             continue
         right = right[: MAX_LIST - 1]

@@ -17,9 +17,13 @@ from transformers import TrainerCallback, set_seed
 from anselect.config import Recipe
 from anselect.data.files import write_text
 from anselect.data.protocols import Protocol, protocols_for
+from anselect.errors import UsageError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.trec_files import write_run
+from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionModel
+from anselect.modeling.encoders import freeze_lowest
+from anselect.modeling.losses import LOSSES
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
 from anselect.modeling.siamese import SiameseConfig, SiameseModel
 from anselect.modeling.siamese_ranker import SiameseRanker, open_features
@@ -32,6 +36,8 @@ from anselect.training.rows import FeatureRows, TokenRows
 from anselect.training.run_folder import RunFolder, last_checkpoint, open_run
 from anselect.training.trainer import SelectionTrainer, checkpoint_log, has_stalled
 
+ROWS_PER_PASS = 16
+"""Rows encoded at a time where a batch holds whole questions: enough for fast products, few enough to pad little."""
 DEV_MEASURES = ("MAP", "MRR", "P@1")
 
 
@@ -83,6 +89,14 @@ def build_rows(ranker: TrainedRanker, questions: Sequence[Question], recipe: Rec
 
 
 def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
+    ranker = _continued(recipe, steps) if recipe.model.start else _from_encoder(recipe, steps)
+    freeze_lowest(ranker.model.encoder, recipe.training.frozen_layers)
+    if LOSSES[recipe.training.loss].grouped:
+        ranker.model.rows_per_pass = ROWS_PER_PASS
+    return ranker
+
+
+def _from_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
     model, tokenizer = AnswerSelectionModel.from_encoder(
         recipe.model.encoder,
         head=recipe.model.head,
@@ -94,6 +108,20 @@ def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker
     if steps.tokens:
         model.add_highlight_tokens(tokenizer, steps.highlight)
     return CrossEncoderRanker(model, tokenizer)
+
+
+def _continued(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
+    """Load the trained model to go on from; what it was trained with must be what the recipe asks for."""
+    ranker = load_ranker(model_folder(Path(recipe.model.start)))
+    if not isinstance(ranker, CrossEncoderRanker):
+        raise UsageError(f"{recipe.model.start}: expected a cross-encoder to go on from, got a siamese model")
+    config: Any = ranker.model.config
+    if getattr(config, "text_steps", asdict(TextSteps())) != asdict(steps):
+        raise UsageError(
+            f"{recipe.model.start}: its texts were not prepared as this recipe's [text] says: set it alike"
+        )
+    config.max_tokens = recipe.model.max_tokens
+    return ranker
 
 
 def _build_siamese(recipe: Recipe) -> SiameseRanker:

@@ -166,6 +166,8 @@ def unit_loss(output: Any, units: Tensors, config: TrainingConfig) -> torch.Tens
             "hinge_weight": config.hinge_weight,
             "margin": config.margin,
         }
+    elif config.loss == "listwise-and-pointwise":
+        options = {"entropy_weight": config.cross_entropy_weight}
     return loss.function(values[units["unit_places"]], units["unit_labels"], units["unit_mask"], **options)
 
 
