@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from anselect.data.finding import KINDS
+from anselect.data.format_table import WRITABLE_FORMATS
 from anselect.data.reading import FORMATS, detect_format, find_format, read_located, read_questions, write_questions
 from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.records import Candidate, Question
@@ -32,10 +33,11 @@ NAMES = {
 
 
 def test_every_format_is_tested() -> None:
-    assert set(NAMES) == set(FORMATS)
+    assert set(NAMES) == set(WRITABLE_FORMATS)
+    assert set(FORMATS) - set(WRITABLE_FORMATS) == {"spans"}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WRITABLE_FORMATS)
 def test_what_is_written_is_detected_and_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / NAMES[name]
     write_questions(QUESTIONS, path, output_format=name)
@@ -159,6 +161,36 @@ def test_formats_that_cannot_be_streamed(file: str, name: str, tmp_path: Path) -
         write_questions(QUESTIONS, Path(file) if file == "-" else tmp_path / file, output_format=name)
 
 
+def test_read_only_format_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected a format that can be written, got spans: there are tsv, csv"):
+        write_questions(QUESTIONS, tmp_path / "a.jsonl", output_format="spans")
+    assert not list(tmp_path.iterdir())
+
+
+def test_name_of_a_data_set_is_read_where_no_file_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSELECT_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wikiqa").mkdir()
+    write_questions(QUESTIONS, tmp_path / "wikiqa" / "dev.tsv", output_format="tsv")
+    with pytest.raises(MissingFileError, match="expected a file, or a folder"):
+        detect_format(Path("wikiqa"))
+    monkeypatch.chdir(tmp_path.parent)
+    assert detect_format(Path("wikiqa")) == "data-set"
+    assert list(read_questions(Path("wikiqa"), split="dev")) == QUESTIONS
+    with pytest.raises(UsageError, match="expected --split with wikiqa, got none: it has train, dev, test"):
+        read_questions(Path("wikiqa"))
+
+
+def test_data_set_of_one_split_needs_no_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSELECT_DATA", str(tmp_path))
+    (tmp_path / "transfer").mkdir()
+    line = '{"id": "1", "question": "Who?", "context": "He did. It rang.", "answers": [{"text": "He", "start": 0}]}'
+    (tmp_path / "transfer/quoref_dev.jsonl.gz").write_bytes(gzip.compress(line.encode()))
+    [item] = read_located(Path("quoref-dev"))
+    assert [item.question] == list(read_questions(Path("quoref-dev")))
+    assert [each.label for each in item.question.candidates] == [1, 0]
+
+
 def test_split_is_for_yahoocqa_only(tmp_path: Path) -> None:
     path = tmp_path / "a.pkl"
     path.write_bytes(pickle.dumps({"train": {"a?": [["x", 1]]}, "test": {"b?": [["y", 0]]}}))
@@ -176,7 +208,7 @@ def test_detokenize(name: str, tmp_path: Path) -> None:
     assert (first.text, first.candidates[0].text) == ("Who?", "He.")
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "jsonl"])
+@pytest.mark.parametrize("name", [name for name in WRITABLE_FORMATS if name != "jsonl"])
 def test_half_surrogates_become_replacement_characters(name: str, tmp_path: Path) -> None:
     path = tmp_path / NAMES[name]
     write_questions([Question("q", "a\ud800b", (Candidate("c", "\udfff", 1),))], path, output_format=name)

@@ -15,6 +15,7 @@ from anselect.data.formats.jsonl import read_jsonl, read_located_jsonl, write_js
 from anselect.data.formats.parquet import read_located_parquet, read_parquet, write_parquet
 from anselect.data.formats.semeval2015 import read_semeval2015, write_semeval2015
 from anselect.data.formats.semeval2016 import read_semeval2016, write_semeval2016
+from anselect.data.formats.spans import read_located_spans, read_spans
 from anselect.data.formats.toks import read_toks, write_toks
 from anselect.data.formats.trecqa_xml import read_trecqa_xml, write_trecqa_xml
 from anselect.data.formats.tsv import read_located_tsv, read_tsv, write_tsv
@@ -45,7 +46,8 @@ class Format:
     read: Callable[..., Iterator[Question]]
     """Takes the path and the `options` by name."""
     read_located: Callable[[Path], Iterator[LocatedQuestion]]
-    write: Callable[[Iterable[Question], Path], None]
+    write: Callable[[Iterable[Question], Path], None] | None
+    """None: it is only read."""
     holds: Holds
     is_folder: bool = False
     is_stream: bool = True
@@ -201,7 +203,16 @@ FORMATS: Final[Mapping[str, Format]] = {
         is_stream=False,
         options=frozenset({"split"}),
     ),
+    "spans": Format(
+        description="JSONL of questions with a passage and answer spans, or SQuAD's JSON: sentences become candidates",
+        read=read_spans,
+        read_located=read_located_spans,
+        write=None,
+        holds=Holds(),
+        is_stream=False,
+    ),
 }
+WRITABLE_FORMATS: Final[tuple[str, ...]] = tuple(name for name, found in FORMATS.items() if found.write)
 
 
 def find_format(name: str) -> Format:

@@ -10,9 +10,11 @@ from typing import Final
 
 from anselect.data.catalogue import Dataset, HashStatus, Source, find_dataset, find_split
 from anselect.data.files import file_sha256
+from anselect.data.formats.insuranceqa import read_insuranceqa, read_insuranceqa_archive
 from anselect.data.formats.jacana import read_train_all
 from anselect.data.formats.semeval2015 import read_semeval2015
 from anselect.data.formats.semeval2016 import read_semeval2016
+from anselect.data.formats.spans import read_spans
 from anselect.data.formats.trecqa_xml import read_trecqa_xml
 from anselect.data.formats.tsv import read_tsv
 from anselect.data.formats.wikiqa import read_wikiqa
@@ -170,5 +172,8 @@ READERS: Final[Mapping[str, Callable[[FoundSource, bool], Iterable[Question]]]] 
     "semeval2015": lambda found, detokenize: read_semeval2015(found.paths[0]),
     "semeval2016": lambda found, detokenize: read_semeval2016(found.paths[0]),
     "yahoocqa": lambda found, detokenize: read_yahoocqa(found.paths[0], found.split),
+    "spans": lambda found, detokenize: read_spans(found.paths[0]),
+    "insuranceqa": lambda found, detokenize: read_insuranceqa(found.paths[0], found.paths[1]),
+    "insuranceqa_archive": lambda found, detokenize: read_insuranceqa_archive(found.paths[0], found.split),
     "tsv": _read_pairs,
 }

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Final
 
 from anselect.data import treebank
+from anselect.data.catalogue import dataset_names, find_dataset
 from anselect.data.files import STDIN, open_binary, require_file
-from anselect.data.format_table import FORMATS, Format, find_format
+from anselect.data.format_table import FORMATS, WRITABLE_FORMATS, Format, find_format
 from anselect.data.formats.checks import shown
 from anselect.data.formats.wikiqa import COLUMNS as WIKIQA_COLUMNS
 from anselect.data.holding import without_surrogates
+from anselect.data.locate import read_split
 from anselect.data.located import LocatedQuestion
 from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.records import Question
 
 __all__ = ["FORMATS", "Format", "detect_format", "find_format", "read_located", "read_questions", "write_questions"]
 
+DATA_SET: Final = "data-set"
+"""What `detect_format` says of a name that is no file but that of a data set."""
 HEAD_BYTES: Final = 64 * 1024
 """How much of a file is looked at to tell its format."""
 # What gives a format away, in the order in which it is looked for.
@@ -40,10 +44,13 @@ def read_questions(
 ) -> Iterator[Question]:
     """Read the questions of a file or folder, streaming where the format can; `-` is stdin.
 
-    Without `input_format` it is detected. `split` names one of several in a YahooCQA file and is a UsageError for
-    another format; `detokenize` turns Penn Treebank tokens, as in TrecQA, into text.
+    A path that is no file may be the name of a data set. Without `input_format` the format is detected. `split` names
+    one of several of a data set or in a YahooCQA file and is a UsageError for another format; `detokenize` turns Penn
+    Treebank tokens, as in TrecQA, into text.
     """
     name = input_format or detect_format(path)
+    if name == DATA_SET:
+        return iter(read_split(str(path), split or _only_split(str(path)), detokenize=detokenize))
     found = find_format(name)
     if split is not None and "split" not in found.options:
         raise UsageError(f"expected no --split for {name}, whose files hold one split, got {split!r}: leave it out")
@@ -57,7 +64,10 @@ def read_questions(
 
 def read_located(path: Path, *, input_format: str | None = None) -> Iterator[LocatedQuestion]:
     """Read the questions with the lines they stand on, where the format has lines; repeated ids may pass."""
-    return find_format(input_format or detect_format(path)).read_located(path)
+    name = input_format or detect_format(path)
+    if name == DATA_SET:
+        return map(LocatedQuestion, read_split(str(path), _only_split(str(path))))
+    return find_format(name).read_located(path)
 
 
 def write_questions(questions: Iterable[Question], path: Path, *, output_format: str | None = None) -> None:
@@ -67,6 +77,8 @@ def write_questions(questions: Iterable[Question], path: Path, *, output_format:
     """
     name = output_format or detect_output_format(path)
     target = find_format(name)
+    if target.write is None:
+        raise UsageError(f"expected a format that can be written, got {name}: there are {', '.join(WRITABLE_FORMATS)}")
     if not target.is_stream and (path == STDIN or path.suffix == ".gz"):
         raise UsageError(f"expected a plain {'folder' if target.is_folder else 'file'} name for {name}, got '{path}'")
     target.write(questions if target.holds.surrogates else map(without_surrogates, questions), path)
@@ -78,6 +90,8 @@ def detect_format(path: Path) -> str:
         raise UsageError(f"expected --input-format with '-', got none: there are {', '.join(FORMATS)}")
     if path.is_dir():
         return _detect_folder(path)
+    if not path.exists() and str(path) in dataset_names():
+        return DATA_SET
     require_file(path)
     ending = _ending(path)
     # A WikiQA file is named .tsv as well, and only its header tells.
@@ -104,9 +118,16 @@ def detect_output_format(path: Path) -> str:
     if name is None:
         raise UsageError(
             f"expected a name that tells the format (such as .tsv, .jsonl), got '{path}': "
-            f"give --output-format, one of {', '.join(FORMATS)}"
+            f"give --output-format, one of {', '.join(WRITABLE_FORMATS)}"
         )
     return name
+
+
+def _only_split(name: str) -> str:
+    splits = tuple(find_dataset(name).splits)
+    if len(splits) > 1:
+        raise UsageError(f"expected --split with {name}, got none: it has {', '.join(splits)}")
+    return splits[0]
 
 
 def _detect_folder(path: Path) -> str:
