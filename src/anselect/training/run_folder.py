@@ -68,18 +68,26 @@ class RunFolder:
         return self.path / f"{split}.trec"
 
     @property
+    def has_begun(self) -> bool:
+        """Whether something was trained or measured here."""
+        return self.recipe.is_file() and any(path.exists() for path in (self.log, self.model, self.metrics))
+
+    @property
     def is_finished(self) -> bool:
         return self.metrics.is_file()
 
 
 def open_run(path: Path, recipe: Recipe, *, provenance: Mapping[str, Any]) -> RunFolder:
-    """Start a run in a folder, or take up the one that lies there; a folder of another recipe is refused."""
+    """Start a run in a folder, or take up the one that lies there; a folder of another recipe is refused.
+
+    A run that never began to train (its encoder was not to be had) gives way to another recipe.
+    """
     run = RunFolder(path)
-    if run.recipe.is_file():
+    if run.has_begun:
         if read_recipe(run) != recipe:
             raise UsageError(f"{path}: holds a run of another recipe: choose another --output or remove the folder")
         return run
-    if path.is_dir() and any(path.iterdir()):
+    if path.is_dir() and not run.recipe.is_file() and any(path.iterdir()):
         raise UsageError(f"{path}: expected an empty folder or a run, got other files: choose another --output")
     with write_text(run.environment) as file:
         json.dump({**environment(), **provenance}, file, indent=2, ensure_ascii=False)

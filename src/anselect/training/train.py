@@ -59,6 +59,9 @@ def train(
 
     The same recipe, seed and machine give the same weights, interrupted or not. A finished run is not trained again.
     """
+    if recipe.training.precision == "fp16" and not torch.cuda.is_available():
+        # The library would train in fp32 and say nothing.
+        raise UsageError("training.precision fp16 needs a GPU, there is none: set it to bf16 or fp32")
     processes = PartialState(cpu=not torch.cuda.is_available())
     data = read_training_data(recipe.data, data_dir=data_dir)
     with processes.main_process_first():

@@ -18,7 +18,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 
 from anselect.config import TrainingConfig
 from anselect.data.files import write_text
-from anselect.errors import AnselectError
+from anselect.errors import AnselectError, UsageError
 from anselect.modeling.encoders import quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.losses import LOSSES
@@ -44,6 +44,10 @@ class SelectionTrainer(Trainer):
         measure: DevMeasure,
         save_best: SaveBest,
     ) -> None:
+        trained = getattr(model, "encoder", model)
+        if config.gradient_checkpointing and not getattr(trained, "supports_gradient_checkpointing", False):
+            name = type(trained).__name__
+            raise UsageError(f"{name} has no gradient checkpointing: set training.gradient_checkpointing to false")
         self._rows, self._config, self._run = rows, config, run
         self._measure, self._save_best = measure, save_best
         super().__init__(
