@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from anselect.cli.data_audit import COLUMNS, audit
+from anselect.cli.data_audit import COLUMNS, OVERLAP_COLUMNS, audit
 from anselect.errors import DataError, UsageError
 
 app = typer.Typer()
@@ -109,3 +109,48 @@ def test_unreadable_file_is_an_error_even_without_strict(tmp_path: Path) -> None
     result = run(tmp_path / "a.tsv")
     assert isinstance(result.exception, DataError)
     assert str(result.exception).startswith(f"{tmp_path / 'a.tsv'}:3: expected label 0 or 1")
+
+
+def write_pair(folder: Path) -> tuple[Path, Path]:
+    (folder / "train.tsv").write_text(SOUND)
+    (folder / "test.tsv").write_text(SOUND.replace("Who?", "WHO").replace("He.", "He did it, as everyone knows."))
+    return folder / "train.tsv", folder / "test.tsv"
+
+
+def test_overlap_of_training_and_held_out_data(tmp_path: Path) -> None:
+    train, test = write_pair(tmp_path)
+    result = run("--train", train, "--against", test)
+    assert result.exit_code == 0
+    assert [str(train), str(test), "1", "1", "0", "1", "0", "0", "0"] in [
+        line.split() for line in result.stdout.splitlines()
+    ]
+    assert result.stderr.endswith("note: 1 pairs of training and held-out data compared, 0 of them share nothing\n")
+
+
+def test_overlap_as_json_lists_both_places(tmp_path: Path) -> None:
+    train, test = write_pair(tmp_path)
+    [row] = json.loads(run("--train", train, "--against", test, "--format", "json").stdout)
+    assert tuple(row) == OVERLAP_COLUMNS
+    assert (row["kind"], row["question_id"], row["train_question_id"], row["text"]) == (
+        "question-same",
+        "1",
+        "1",
+        "WHO",
+    )
+    assert run("--train", train, "--against", test, "--format", "jsonl", "--limit", 0).stdout == ""
+
+
+def test_strict_overlap_fails_with_exit_code_5(tmp_path: Path) -> None:
+    train, test = write_pair(tmp_path)
+    result = run("--train", train, "--against", test, "--strict")
+    assert isinstance(result.exception, DataError)
+    assert "got 1 shared texts" in str(result.exception)
+    test.write_text(UNSOUND.replace("Who?", "Whose?"))
+    assert run("--train", train, "--against", test, "--strict").exit_code == 0
+
+
+def test_files_and_overlap_do_not_go_together(tmp_path: Path) -> None:
+    train, test = write_pair(tmp_path)
+    assert isinstance(run(train, "--train", train, "--against", test).exception, UsageError)
+    assert isinstance(run().exception, UsageError)
+    assert isinstance(run("--against", test).exception, UsageError)

@@ -1,4 +1,4 @@
-"""`anselect data audit`: are these files sound?"""
+"""`anselect data audit`: are these files sound, and do training sets hold what models are tested on?"""
 
 from __future__ import annotations
 
@@ -12,14 +12,38 @@ from anselect.cli.output import OutputFormat, print_note, print_rows
 from anselect.data.audit import FileAudit, audit_files, group_findings
 from anselect.data.finding import KINDS, Finding
 from anselect.data.format_table import FORMATS
+from anselect.data.overlap import KINDS as OVERLAP_KINDS
+from anselect.data.overlap import Overlap
+from anselect.data.overlap_audit import EVALUATION_SETS, PairAudit, audit_overlaps
 from anselect.errors import DataError, UsageError
 
 COLUMNS = ("kind", "severity", "file", "line", "question_id", "candidate_id", "message")
 TABLE_EXAMPLES = 3
+PAIR_COLUMNS = ("train", "against", "questions", "candidates", *OVERLAP_KINDS)
+OVERLAP_COLUMNS = (
+    *("kind", "train", "against", "question_id", "candidate_id", "train_question_id", "train_candidate_id"),
+    *("similarity", "text"),
+)
 
 
 def audit(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files or folders; - is stdin.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Files or folders; - is stdin.")
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Training data to compare: a data set, data/split or a file; repeatable."),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Held-out data, as for --train; by default dev and test of {', '.join(EVALUATION_SETS)}.",
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with data sets, searched before $ANSELECT_DATA and the cache.")
+    ] = None,
     input_format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; detected by default.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 if there is any defect.")] = False,
     limit: Annotated[
@@ -33,7 +57,21 @@ def audit(
     """Look for what would mislead training or evaluation, in each file and between the files.
 
     Give the splits of a data set together, training first: what a later file shares with an earlier one is a leak.
+    With --train and --against: which held-out questions and candidates stand in the training data, even nearly.
     """
+    if train or against:
+        if files:
+            raise UsageError("expected files or --train and --against, got both: audit them one after the other")
+        _audit_overlaps(audit_overlaps(train or (), against or (), data_dir=data_dir), limit, output_format, strict)
+        return
+    if not files:
+        raise UsageError("expected files to audit, or --train and --against, got none")
+    _audit_files(files, input_format, strict, limit, output_format)
+
+
+def _audit_files(
+    files: Sequence[Path], input_format: str | None, strict: bool, limit: int | None, output_format: OutputFormat
+) -> None:
     if len(set(files)) < len(files):
         raise UsageError("expected every file once, got one twice: a file leaks into itself")
     audits = audit_files(files, input_format=input_format)
@@ -46,6 +84,49 @@ def audit(
     defects = sum(audited.defects for audited in audits)
     if strict and defects:
         raise DataError(f"expected sound files, got {defects:,} defects: see above, or leave out --strict")
+
+
+def _audit_overlaps(audits: Sequence[PairAudit], limit: int | None, output_format: OutputFormat, strict: bool) -> None:
+    if output_format is OutputFormat.table:
+        rows = [_pair_row(audited) for audited in audits if audited.overlaps]
+        if rows:
+            print_rows(rows, PAIR_COLUMNS, output_format)
+    else:
+        found = [_overlap_row(audited, overlap) for audited in audits for overlap in _limited(audited, limit)]
+        print_rows(found, OVERLAP_COLUMNS, output_format)
+    total = sum(len(audited.overlaps) for audited in audits)
+    sound = sum(not audited.overlaps for audited in audits)
+    print_note(f"{len(audits):,} pairs of training and held-out data compared, {sound:,} of them share nothing")
+    if strict and total:
+        raise DataError(f"expected nothing in common, got {total:,} shared texts: see above, or leave out --strict")
+
+
+def _limited(audited: PairAudit, limit: int | None) -> list[Overlap]:
+    """Keep at most `limit` overlaps of each kind."""
+    return [
+        overlap
+        for kind in OVERLAP_KINDS
+        for overlap in [each for each in audited.overlaps if each.kind == kind][:limit]
+    ]
+
+
+def _pair_row(audited: PairAudit) -> dict[str, Any]:
+    sizes = {"questions": audited.questions, "candidates": audited.candidates}
+    return {"train": audited.train, "against": audited.against, **sizes, **audited.counts}
+
+
+def _overlap_row(audited: PairAudit, overlap: Overlap) -> dict[str, Any]:
+    return {
+        "kind": overlap.kind,
+        "train": audited.train,
+        "against": audited.against,
+        "question_id": overlap.held_out.question_id,
+        "candidate_id": overlap.held_out.candidate_id,
+        "train_question_id": overlap.train.question_id,
+        "train_candidate_id": overlap.train.candidate_id,
+        "similarity": round(overlap.similarity, 4),
+        "text": overlap.held_out.text,
+    }
 
 
 def _print_tables(groups: Mapping[tuple[str, str], Sequence[Finding]], limit: int) -> None:
