@@ -26,7 +26,7 @@ def read_csv(path: Path) -> Iterator[Question]:
 
 def read_located_csv(path: Path) -> Iterator[LocatedQuestion]:
     """Read the questions with the lines on which their records begin; repeated candidate ids pass."""
-    return group_rows(parse_records(_records(path), path), path)
+    return group_rows(parse_records(read_csv_records(path), path), path)
 
 
 def write_csv(questions: Iterable[Question], path: Path) -> None:
@@ -36,7 +36,8 @@ def write_csv(questions: Iterable[Question], path: Path) -> None:
         writer.writerows([cell.replace("\0", " ") for cell in record] for record in flat_records(questions))
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each record with the line on which it begins, the header first."""
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     reader = csv.reader(_lines(path), strict=True)
     while True:

@@ -33,7 +33,7 @@ def read_jsonl(path: Path) -> Iterator[Question]:
 
 def read_located_jsonl(path: Path) -> Iterator[LocatedQuestion]:
     """Read the questions with their lines; repeated ids pass."""
-    values = _values(path)
+    values = read_json_values(path)
     first = next(values, None)
     if first is None:
         raise DataError(f"expected one JSON object per line ({SHAPE}), got an empty file", path=path)
@@ -53,7 +53,8 @@ def write_jsonl(questions: Iterable[Question], path: Path) -> None:
             file.write(format_json_question(question) + "\n")
 
 
-def _values(path: Path) -> Iterator[tuple[int, Any]]:
+def read_json_values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the JSON value of each line that is not blank, with its line."""
     for line, text in read_lines(path):
         if text.strip():
             yield line, _parse_json(text, path, line)

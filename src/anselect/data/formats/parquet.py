@@ -28,7 +28,7 @@ def read_parquet(path: Path) -> Iterator[Question]:
 
 def read_located_parquet(path: Path) -> Iterator[LocatedQuestion]:
     """Read the questions with their row numbers, from 1, as lines; repeated candidate ids pass."""
-    names, values = _open(path)
+    names, values = open_parquet(path)
     if "candidates" in names:
         for row, value in enumerate(values, start=1):
             question = parse_json_question(_nested(value), row, path, row)
@@ -41,7 +41,7 @@ def write_parquet(questions: Iterable[Question], path: Path) -> None:
     """Write flat rows; metadata goes into two columns of JSON text; a question without candidates gets a null one."""
     if path == STDIN:
         raise UsageError("expected a file name for parquet, got '-': parquet cannot be written to stdout")
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = import_pyarrow()
     text = pyarrow.string()
     columns = [(name, text) for name in ("question_id", "question", "candidate_id", "candidate")]
     schema = pyarrow.schema([*columns, ("label", pyarrow.int8()), ("metadata", text), ("question_metadata", text)])
@@ -51,7 +51,8 @@ def write_parquet(questions: Iterable[Question], path: Path) -> None:
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def import_pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and its parquet module, which are an extra."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -60,12 +61,12 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def _open(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
+def open_parquet(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """Return the column names and the rows, which are read in batches when they are asked for."""
     if path == STDIN:
         raise UsageError("expected a file name for parquet, got '-': parquet cannot be read from stdin")
     require_file(path)
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = import_pyarrow()
     broken = (pyarrow.ArrowException, OSError)
 
     def rows() -> Iterator[dict[str, Any]]:
