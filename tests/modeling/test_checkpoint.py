@@ -12,7 +12,14 @@ import pytest
 import torch
 
 from anselect.errors import AnselectError, DataError, MissingFileError, UsageError
-from anselect.modeling.checkpoint import FORMAT_VERSION, MANIFEST, Checkpoint, load_checkpoint, save_checkpoint
+from anselect.modeling.checkpoint import (
+    FORMAT_VERSION,
+    MANIFEST,
+    Checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    write_manifest,
+)
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.pair_tokens import encode_pairs
 from anselect.modeling.siamese import SiameseConfig, SiameseModel, pad_features
@@ -159,10 +166,8 @@ def test_damaged_checkpoint_is_refused_in_one_line(saved: Path, damage: Callable
 
 
 def test_folder_of_another_kind_of_model_is_refused(tmp_path: Path, bert_folder: str) -> None:
-    import anselect.modeling.checkpoint as module
-
     folder = Path(bert_folder)
-    module._write_manifest(folder)
+    write_manifest(folder)
     with pytest.raises(DataError, match="expected model_type anselect-cross-encoder or anselect-siamese, got 'bert'"):
         load_checkpoint(folder)
 

@@ -31,6 +31,9 @@ MODEL_FOLDER: Final = "model"
 FORMAT_VERSION: Final = 1
 """Grows when a folder of this version can no longer be read as one of the version before."""
 
+WRITE_ERRORS: Final = (OSError, RuntimeError, SafetensorError)
+"""How a full disk is reported: by Python, by torch and by safetensors."""
+
 MODELS: Final[Mapping[str, type[AnswerSelectionModel | SiameseModel]]] = {
     "anselect-cross-encoder": AnswerSelectionModel,
     "anselect-siamese": SiameseModel,
@@ -75,8 +78,8 @@ def save_checkpoint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase |
         with quiet(), _explained_write(folder):
             model.save_pretrained(part)
             if tokenizer is not None:
-                tokenizer.save_pretrained(part)
-        _write_manifest(part)
+                _save_tokenizer(tokenizer, part)
+            write_manifest(part)
         _swap(part, folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -128,7 +131,14 @@ def check_checkpoint(folder: Path) -> None:
             raise DataError("expected the content of the manifest, got another: copy the checkpoint anew", path=path)
 
 
-def _write_manifest(folder: Path) -> None:
+def write_failure(error: Exception, folder: Path) -> str:
+    """Say in one line why a write failed, with the room that is left: torch does not tell that a disk is full."""
+    reason = str(error).strip().split("\n")[0]
+    return f"{reason}; {shutil.disk_usage(folder).free // 1000:,} kB free on that disk"
+
+
+def write_manifest(folder: Path) -> None:
+    """Name every file of a folder with its sha256, once all of them are on the disk for good."""
     files = {}
     for path in sorted(folder.iterdir()):
         with path.open("rb") as file:
@@ -139,6 +149,12 @@ def _write_manifest(folder: Path) -> None:
         json.dump(manifest, text, indent=2)
         text.flush()
         os.fsync(text.fileno())
+
+
+def _save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    # The library reports a full disk as a bare Exception. Python, writing the same bytes first, gives an OSError.
+    (folder / "tokenizer.json").write_text(tokenizer.backend_tokenizer.to_str(pretty=True), encoding="utf-8")
+    tokenizer.save_pretrained(folder)
 
 
 def _backup(folder: Path) -> Path:
@@ -177,9 +193,10 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _explained_write(folder: Path) -> Iterator[None]:
     try:
         yield
-    except SafetensorError as error:
+    except WRITE_ERRORS as error:
+        reason = write_failure(error, folder.parent)
         raise AnselectError(
-            f"{folder}: the checkpoint could not be written ({error}); what was there is kept"
+            f"{folder}: the checkpoint could not be written ({reason}); what was there is kept"
         ) from error
 
 

@@ -33,8 +33,8 @@ from anselect.training.batches import Rows
 from anselect.training.model_card import write_model_card
 from anselect.training.prepare import TrainingData, choose_protocol, read_training_data, text_steps
 from anselect.training.rows import FeatureRows, TokenRows
-from anselect.training.run_folder import RunFolder, last_checkpoint, open_run
-from anselect.training.trainer import SelectionTrainer, checkpoint_log, has_stalled
+from anselect.training.run_folder import RunFolder, open_run
+from anselect.training.trainer import SelectionTrainer, checkpoint_log, has_stalled, whole_checkpoint
 
 ROWS_PER_PASS = 16
 """Rows encoded at a time where a batch holds whole questions: enough for fast products, few enough to pad little."""
@@ -164,7 +164,7 @@ def _fit(training: Training, callbacks: Sequence[TrainerCallback]) -> None:
     trainer = SelectionTrainer(ranker.model, rows, recipe.training, run, measure=measure, save_best=save_best)
     for callback in (*callbacks, *_tensorboard(run)):
         trainer.add_callback(callback)
-    checkpoint = last_checkpoint(run)
+    checkpoint = whole_checkpoint(run)
     if checkpoint is not None and has_stalled(checkpoint_log(checkpoint), recipe.training):
         return
     # Anew, after the head was drawn: how many numbers a head takes must not decide which ones dropout gets.

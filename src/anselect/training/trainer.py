@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from anselect.config import TrainingConfig
 from anselect.data.files import write_text
-from anselect.errors import AnselectError, UsageError
+from anselect.errors import AnselectError, DataError, UsageError
+from anselect.modeling.checkpoint import MANIFEST, WRITE_ERRORS, check_checkpoint, write_failure, write_manifest
 from anselect.modeling.encoders import quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.losses import LOSSES
 from anselect.training.batches import EpochLoader, Rows, Tensors, train_loader
-from anselect.training.run_folder import RunFolder, remove_older_checkpoints, staging
+from anselect.training.run_folder import RunFolder, last_checkpoint, remove_older_checkpoints, staging
 
 DevMeasure = Callable[[nn.Module], Mapping[str, float]]
 """Measures a model on dev: at least `map`."""
@@ -97,24 +98,28 @@ class SelectionTrainer(Trainer):
 
     def _save_checkpoint(self, model: nn.Module, trial: object) -> None:
         """Write a checkpoint beside the others, then rename it to its place; delete older ones only after that."""
-        try:
+        name = f"checkpoint-{self.state.global_step}"
+        with self._explained_save():
             with quiet():
                 super()._save_checkpoint(model, trial)
-        except (OSError, RuntimeError, SafetensorError) as error:
-            # torch reports a full disk as a RuntimeError, safetensors as its own error.
-            shutil.rmtree(staging(self._run), ignore_errors=True)
-            raise AnselectError(
-                f"{self._run.checkpoints}: could not save ({error}); the last checkpoint is whole"
-            ) from error
-        if self.args.world_size > 1:
-            torch.distributed.barrier()
+            if self.args.world_size > 1:
+                torch.distributed.barrier()
+            if self.args.process_index == 0:
+                write_manifest(staging(self._run) / name)
         if self.args.process_index == 0:
-            self._publish_checkpoint(f"checkpoint-{self.state.global_step}")
+            final = self._run.checkpoints / name
+            (staging(self._run) / name).rename(final)
+            remove_older_checkpoints(self._run, final)
 
-    def _publish_checkpoint(self, name: str) -> None:
-        final = self._run.checkpoints / name
-        (staging(self._run) / name).rename(final)
-        remove_older_checkpoints(self._run, final)
+    @contextmanager
+    def _explained_save(self) -> Iterator[None]:
+        try:
+            yield
+        except WRITE_ERRORS as error:
+            reason = write_failure(error, self._run.path)
+            shutil.rmtree(staging(self._run), ignore_errors=True)
+            message = f"{self._run.checkpoints}: could not save ({reason}); what was saved before is whole"
+            raise AnselectError(f"{message}: make room, and the same command goes on from there") from error
 
 
 class EpochControl(TrainerCallback):
@@ -209,6 +214,20 @@ def has_stalled(log: Sequence[Mapping[str, Any]], config: TrainingConfig) -> boo
     figures = [entry["eval_map"] for entry in log if "eval_map" in entry]
     since_best = len(figures) - 1 - figures.index(max(figures)) if figures else 0
     return bool(config.patience) and since_best >= config.patience
+
+
+def whole_checkpoint(run: RunFolder) -> Path | None:
+    """Return the checkpoint to go on from, if there is one; raise DataError if it or the best model is damaged."""
+    checkpoint = last_checkpoint(run)
+    # Checkpoints of the first development versions have no manifest; they were renamed into place whole.
+    if checkpoint is not None and (checkpoint / MANIFEST).is_file():
+        try:
+            check_checkpoint(checkpoint)
+            if run.model.is_dir():
+                check_checkpoint(run.model)
+        except DataError as error:
+            raise DataError(f"{error}, or remove {run.path} to train anew") from error
+    return checkpoint
 
 
 def checkpoint_log(checkpoint: Path) -> list[dict[str, Any]]:
