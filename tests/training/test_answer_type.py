@@ -33,7 +33,6 @@ pytest.importorskip("onnx")
 pytest.importorskip("safetensors")
 
 from anselect.training.answer_type_ensemble import load_tokenizer, start_student  # noqa: E402
-from anselect.training.answer_type_export import round_weights  # noqa: E402
 from anselect.training.answer_type_fit import FitConfig, fit, one_hot, predict, soft_loss  # noqa: E402
 from anselect.training.answer_type_model import INNER, WIDTH, Student  # noqa: E402
 from anselect.training.answer_type_pipeline import (  # noqa: E402
@@ -43,6 +42,7 @@ from anselect.training.answer_type_pipeline import (  # noqa: E402
     train_detector,
 )
 from anselect.training.answer_type_recipe import Paths, Recipe, StudentRecipe, read_material  # noqa: E402
+from anselect.training.engine_export_graph import round_weights  # noqa: E402
 
 TRAIN = {
     "Who wrote Hamlet ?": "HUM:ind",

@@ -11,79 +11,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anselect.data.files import write_bytes, write_text
 from anselect.errors import MissingExtraError
 from anselect.training.answer_type_model import HEADS, LAYER_NORM_EPSILON, WIDTH
+from anselect.training.engine_export_graph import IR_VERSION, OPSET, Floats, Graph, Limits, round_weights
 
 if TYPE_CHECKING:
     from anselect.training.answer_type_model import Student
-
-OPSET = 20
-IR_VERSION = 10
-# Processors without VNNI add two products in 16 bits: 2 × 255 × 64 still fits, 2 × 255 × 127 would not.
-LARGEST_WEIGHT = 63
-Floats = NDArray[np.float32]
-Limits = tuple[float, float]
-"""Smallest and largest activation; both sides of zero."""
-
-
-class Graph:
-    """An ONNX graph under construction: `add` appends an operator and returns its output's name."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, *inputs: str, **attributes: int | float | list[int]) -> str:
-        """Append an operator with one output."""
-        from onnx import helper
-
-        output = f"{operator}_{len(self.nodes)}"
-        node = helper.make_node(operator, list(inputs), [output])
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
-        self.nodes.append(node)
-        return output
-
-    def constant(self, value: NDArray[Any]) -> str:
-        """Append a stored array."""
-        from onnx import numpy_helper
-
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def numbers(self, *values: int) -> str:
-        return self.constant(np.array(values, dtype=np.int64))
-
-    def dense(self, hidden: str, weight: Floats, bias: Floats, limits: Limits) -> str:
-        """Multiply by a (in, out) weight and add the bias, in 8-bit integers."""
-        from onnx import helper
-
-        rounded, scale = round_weights(weight, axis=0, largest=LARGEST_WEIGHT)
-        step = max(limits[1] - limits[0], 1e-6) / 255
-        step_name = self.constant(np.array(step, dtype=np.float32))
-        zero = self.constant(np.array(round(-limits[0] / step), dtype=np.uint8))
-        activations = self.add("QuantizeLinear", hidden, step_name, zero)
-        scales = self.constant(scale.reshape(-1))
-        inputs = [activations, self.constant(rounded), step_name, scales, zero, "", self.constant(bias)]
-        output = f"dense_{len(self.nodes)}"
-        self.nodes.append(helper.make_node("MatMulIntegerToFloat", inputs, [output], domain="com.microsoft"))
-        return output
-
-    def norm(self, hidden: str, weight: Floats, bias: Floats) -> str:
-        parts = (self.constant(weight), self.constant(bias))
-        return self.add("LayerNormalization", hidden, *parts, axis=-1, epsilon=LAYER_NORM_EPSILON)
-
-
-def round_weights(weight: Floats, *, axis: int, largest: int = 127) -> tuple[NDArray[np.int8], Floats]:
-    """Round to integers up to ± largest with one scale for each slice along `axis`: weight ≈ rounded × scale."""
-    scale = np.maximum(np.abs(weight).max(axis=axis, keepdims=True), 1e-12) / largest
-    return np.rint(weight / scale).astype(np.int8), scale.astype(np.float32)
 
 
 def write_model(student: Student, limits: Mapping[str, Limits], path: Path) -> None:
@@ -136,7 +74,9 @@ def _embeddings(graph: Graph, state: dict[str, Floats]) -> str:
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.numbers(1), graph.numbers(2))
     places = graph.constant(state["positions.weight"])
     places = graph.add("Slice", places, graph.numbers(0), length, graph.numbers(0))
-    return graph.norm(graph.add("Add", words, places), state["norm.weight"], state["norm.bias"])
+    return graph.norm(
+        graph.add("Add", words, places), state["norm.weight"], state["norm.bias"], epsilon=LAYER_NORM_EPSILON
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +92,10 @@ class _Block:
         graph = self.graph
         if first_only:
             asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
-            query, (key, value) = self._dense(asked, "query"), self._split(self._dense(hidden, "key", "value"), 2)
+            query, (key, value) = self._dense(asked, "query"), graph.split(self._dense(hidden, "key", "value"), 2)
         else:
             asked = hidden
-            query, key, value = self._split(self._dense(hidden, "query", "key", "value"), 3)
+            query, key, value = graph.split(self._dense(hidden, "query", "key", "value"), 3)
         read = self._attend(query, key, value)
         attended = self._norm(graph.add("Add", asked, self._dense(read, "out")), "attention_norm")
         change = self._dense(graph.add("Gelu", self._dense(attended, "inner")), "outer")
@@ -179,11 +119,4 @@ class _Block:
 
     def _norm(self, hidden: str, name: str) -> str:
         weight, bias = self.state[f"{self.prefix}{name}.weight"], self.state[f"{self.prefix}{name}.bias"]
-        return self.graph.norm(hidden, weight, bias)
-
-    def _split(self, hidden: str, parts: int) -> list[str]:
-        from onnx import helper
-
-        names = [f"{hidden}_{part}" for part in range(parts)]
-        self.graph.nodes.append(helper.make_node("Split", [hidden], names, axis=-1, num_outputs=parts))
-        return names
+        return self.graph.norm(hidden, weight, bias, epsilon=LAYER_NORM_EPSILON)

@@ -1,0 +1,122 @@
+"""Tokens of pairs in, batches of model inputs out, in which all rows have the same number of tokens.
+
+Nothing is ever padded. A masked softmax adds its terms in another grouping when the row is longer, so a padded pair's
+score differs in the last bits from an unpadded one's; rows of equal length give the same bits in any company. Sorting
+by length makes such batches large where there are many pairs, and a pair alone costs only 15 % more than in company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anselect.engine.tokens import Encoded, Ids, PairTemplate
+
+TOKENS_PER_BATCH: Final = 512
+"""Activations of so many tokens still lie in a core's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One input of the model: a question and its candidate, or one window of it."""
+
+    pair: int
+    """Which pair it belongs to."""
+    question: Ids
+    candidate: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of equal length, ready for the model."""
+
+    pairs: NDArray[np.int64]
+    """Which pair each row belongs to (B)."""
+    inputs: dict[str, NDArray[Any]]
+    """`ids`, `segments`, `question_mask` and `candidate_mask`, each (B, T)."""
+
+
+def fit_question(question: Ids, candidate: int, room: int) -> Ids:
+    """Cut a question only where the pair is too long and the question takes more than half of the room.
+
+    Its start and its end stay: that is where people put what they ask.
+
+    Example:
+        >>> fit_question(np.arange(9), 4, 10).tolist()
+        [0, 1, 2, 6, 7, 8]
+    """
+    kept = max(room // 2, room - candidate)
+    if len(question) <= kept:
+        return question
+    return np.concatenate([question[: kept - kept // 2], question[len(question) - kept // 2 :]])
+
+
+def fit_pair(pair: int, question: Encoded, candidate: Encoded, room: int, *, windows: bool) -> tuple[list[Row], bool]:
+    """Return the rows of a pair and whether anything of it was cut; several rows only for windows."""
+    kept = fit_question(question.ids, len(candidate.ids), room)
+    size = room - len(kept)
+    is_cut = len(kept) < len(question.ids) or not question.is_whole or not candidate.is_whole
+    if not windows:
+        is_cut = is_cut or len(candidate.ids) > size
+        return [Row(pair, kept, candidate.ids[:size])], is_cut
+    starts = window_starts(len(candidate.ids), size)
+    return [Row(pair, kept, candidate.ids[start : start + size]) for start in starts], is_cut
+
+
+def window_starts(tokens: int, size: int) -> range | list[int]:
+    """Return where windows begin that overlap by half; the last one ends with the text.
+
+    Example:
+        >>> list(window_starts(25, 10))
+        [0, 5, 10, 15]
+        >>> list(window_starts(8, 10))
+        [0]
+    """
+    if tokens <= size:
+        return [0]
+    last = tokens - size
+    return [*range(0, last, max(size // 2, 1)), last]
+
+
+def make_batches(rows: Sequence[Row], template: PairTemplate, *, threads: int) -> Iterator[Batch]:
+    """Put rows of equal length together, long ones first, so that no thread is left with a long one at the end."""
+    by_length: dict[int, list[Row]] = {}
+    for row in rows:
+        by_length.setdefault(len(row.question) + len(row.candidate), []).append(row)
+    total = sum(length * len(group) for length, group in by_length.items())
+    # A single question is dealt out to all threads.
+    budget = min(TOKENS_PER_BATCH, -(-total // threads))
+    for length in sorted(by_length, reverse=True):
+        group = by_length[length]
+        size = max(1, budget // (length + template.specials))
+        for start in range(0, len(group), size):
+            yield _make_batch(group[start : start + size], template)
+
+
+def _make_batch(rows: Sequence[Row], template: PairTemplate) -> Batch:
+    before, between = len(template.before[0]), len(template.between[0])
+    shape = (len(rows), len(rows[0].question) + len(rows[0].candidate) + template.specials)
+    ids, segments = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+    question_mask, candidate_mask = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    for place, row in enumerate(rows):
+        question_end = before + len(row.question)
+        candidate = slice(question_end + between, question_end + between + len(row.candidate))
+        parts = (template.before[0], row.question, template.between[0], row.candidate, template.behind[0])
+        np.concatenate(parts, out=ids[place])
+        segments[place, :before], segments[place, before:question_end] = template.before[1], template.question_segment
+        segments[place, question_end : candidate.start] = template.between[1]
+        segments[place, candidate] = template.candidate_segment
+        segments[place, candidate.stop :] = template.behind[1]
+        question_mask[place, before:question_end] = True
+        candidate_mask[place, candidate] = True
+    inputs: dict[str, NDArray[Any]] = {
+        "ids": ids,
+        "segments": segments,
+        "question_mask": question_mask,
+        "candidate_mask": candidate_mask,
+    }
+    return Batch(np.array([row.pair for row in rows], dtype=np.int64), inputs)

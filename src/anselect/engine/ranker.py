@@ -1,0 +1,177 @@
+"""An engine folder in, a ranker out: scores questions with onnxruntime and tokenizers alone.
+
+Scores do not depend on what else is scored with a pair: int8 products have fixed ranges, and nothing is padded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anselect.engine.batching import Batch, Row, fit_pair, make_batches
+from anselect.engine.folder import MODEL, TOKENIZER, Manifest, read_manifest
+from anselect.engine.score_cache import ScoreCache, score_key
+from anselect.engine.scores import to_scores
+from anselect.engine.session import ModelSession
+from anselect.engine.tokens import MAX_CHARACTERS, Encoded, TextTokenizer
+from anselect.errors import DataError, UsageError
+from anselect.records import Question, ScoredQuestions
+from anselect.text.steps import TextSteps
+
+Long = Literal["cut", "windows"]
+PAIRS_PER_STEP: Final = 4096
+"""How many pairs are sorted by length at a time."""
+CHARACTERS_PER_STEP: Final = 2_000_000
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How an engine treats what it is given."""
+
+    long: Long = "cut"
+    """What happens to a candidate that is too long: cut, or read in windows, of which the best counts."""
+    threads: int = 1
+
+
+class EngineRanker:
+    """Scores the candidates of questions; `load_engine` makes one. Thread-safe."""
+
+    def __init__(self, folder: Path, options: EngineOptions, cache: ScoreCache | None = None) -> None:
+        self.manifest: Manifest = read_manifest(folder)
+        self._options = options
+        self._cache = cache
+        self._steps = _text_steps(self.manifest, folder)
+        self.tokenizer = TextTokenizer(folder / TOKENIZER, self.manifest)
+        self._session = ModelSession(folder / MODEL)
+        self._room = self.manifest.max_tokens - self.tokenizer.template.specials
+
+    @property
+    def description(self) -> str:
+        """What the manifest says of the model."""
+        return self.manifest.description
+
+    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
+        """Score every candidate; each distinct pair of texts once.
+
+        `cut_candidates` counts the candidates whose own text or whose question was not read whole.
+        """
+        prepared = questions if self._steps is None else list(self._steps.apply(questions))
+        places, pairs = _distinct(prepared)
+        logits, is_cut = np.empty(len(pairs)), np.zeros(len(pairs), dtype=np.bool_)
+        for part in _steps_of(pairs):
+            logits[part], is_cut[part] = self._look_up([pairs[place] for place in part])
+        scores = to_scores(logits, temperature=self.manifest.temperature, bias=self.manifest.bias)
+        return ScoredQuestions.from_flat(questions, scores[places].tolist(), int(is_cut[places].sum()))
+
+    def logits(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        """Return the logit of each pair of texts, without text steps, calibration or cache."""
+        found = [self._compute([pairs[place] for place in part])[0] for part in _steps_of(pairs)]
+        return np.concatenate([np.empty(0), *found])
+
+    def _look_up(self, pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        if self._cache is None:
+            return self._compute(pairs)
+        model = f"{self.manifest.model_hash}\0{self.manifest.max_tokens}\0{self._options.long}"
+        keys = [score_key(model, *pair) for pair in pairs]
+        known = self._cache.get(keys)
+        new = [place for place, key in enumerate(keys) if key not in known]
+        logits, is_cut = self._compute([pairs[place] for place in new])
+        found = {keys[place]: (float(logit), bool(cut)) for place, logit, cut in zip(new, logits, is_cut, strict=True)}
+        self._cache.put(found)
+        values = [known[key] if key in known else found[key] for key in keys]
+        return np.array([value[0] for value in values]), np.array([value[1] for value in values], dtype=np.bool_)
+
+    def _compute(self, pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        logits, is_cut = np.full(len(pairs), -np.inf), np.zeros(len(pairs), dtype=np.bool_)
+        rows: list[Row] = []
+        windows = self._options.long == "windows"
+        for place, (question, candidate) in enumerate(self._encode(pairs, windows=windows)):
+            own, is_cut[place] = fit_pair(place, question, candidate, self._room, windows=windows)
+            rows.extend(own)
+        batches = list(make_batches(rows, self.tokenizer.template, threads=self._options.threads))
+        for batch, found in zip(batches, self._run_all(batches), strict=True):
+            # A pair with several windows counts by its best one.
+            np.maximum.at(logits, batch.pairs, found)
+        return logits, is_cut
+
+    def _encode(self, pairs: Sequence[Pair], *, windows: bool) -> Iterator[tuple[Encoded, Encoded]]:
+        """Tokenize every distinct text once."""
+        asked, answers = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[1] for pair in pairs))
+        questions = dict(zip(asked, self.tokenizer.encode_ends(asked), strict=True))
+        wanted = MAX_CHARACTERS if windows else self._room
+        candidates = dict(zip(answers, self.tokenizer.encode(answers, wanted=wanted), strict=True))
+        return ((questions[question], candidates[candidate]) for question, candidate in pairs)
+
+    def _run_all(self, batches: Sequence[Batch]) -> Iterator[NDArray[np.float32]]:
+        threads = min(len(batches), self._options.threads)
+        if threads <= 1:
+            yield from (self._session.run(batch.inputs) for batch in batches)
+            return
+        # Threads live for one call only: a process that forks later must not inherit a pool without its threads.
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(self._session.run, (batch.inputs for batch in batches))
+
+
+def load_engine(
+    folder: Path, *, long: Long = "cut", cache: ScoreCache | Path | None = None, threads: int | None = None
+) -> EngineRanker:
+    """Load an engine folder, all its files checked.
+
+    `cache` is a folder for scores on disk, or a ScoreCache; `threads` are all that the process may use by default.
+    Raises what `read_manifest` raises, UsageError for options that do not exist.
+    """
+    if long not in get_args(Long):
+        raise UsageError(f"unknown way with long candidates '{long}': choose from {', '.join(get_args(Long))}")
+    if threads is not None and threads < 1:
+        raise UsageError(f"expected one thread or more, got {threads}")
+    options = EngineOptions(long=long, threads=threads or _usable_cores())
+    return EngineRanker(folder, options, ScoreCache(cache) if isinstance(cache, Path) else cache)
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _text_steps(manifest: Manifest, folder: Path) -> TextSteps | None:
+    """Return what to do with texts before the model reads them, None for nothing."""
+    try:
+        steps = TextSteps(**manifest.text_steps)
+    except TypeError as error:
+        raise DataError(f"expected known text steps ({error}): export it with this version", path=folder) from error
+    return None if steps == TextSteps() else steps
+
+
+def _distinct(questions: Sequence[Question]) -> tuple[NDArray[np.int64], list[Pair]]:
+    """Return the distinct pairs of texts and, for each candidate of question after question, which one is its."""
+    slots: dict[str, dict[str, int]] = {}
+    pairs: list[Pair] = []
+    places: list[int] = []
+    for question in questions:
+        own = slots.setdefault(question.text, {})
+        for candidate in question.candidates:
+            place = own.setdefault(candidate.text, len(pairs))
+            if place == len(pairs):
+                pairs.append((question.text, candidate.text))
+            places.append(place)
+    return np.array(places, dtype=np.int64), pairs
+
+
+def _steps_of(pairs: Sequence[Pair]) -> Iterator[range]:
+    """Cut pairs into parts that are bounded in number and in characters."""
+    start = characters = 0
+    for place, (_, candidate) in enumerate(pairs):
+        characters += min(len(candidate), MAX_CHARACTERS)
+        if place + 1 - start >= PAIRS_PER_STEP or characters >= CHARACTERS_PER_STEP:
+            yield range(start, place + 1)
+            start, characters = place + 1, 0
+    if start < len(pairs):
+        yield range(start, len(pairs))

@@ -1,0 +1,160 @@
+"""A BERT cross-encoder in, the bytes of an ONNX model out: ids and segments of unpadded pairs to one logit each.
+
+Written by hand because a traced graph wastes work: here query, key and value are one product, the last layer computes
+the class token only (where the pooling reads no other), no mask is applied where nothing is padded, and 8-bit products
+have fixed ranges. Add and LayerNormalization stay apart: onnxruntime's SkipLayerNormalization is slower than both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from anselect.engine.session import OUTPUT
+from anselect.training.engine_export_graph import MICROSOFT, Floats, Graph, Limits, round_weights
+
+INT64: Final = 7
+"""ONNX's number for the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadLayer:
+    """One linear layer behind the pooled vector."""
+
+    name: str
+    """Of its module, under which weights and ranges are found."""
+    activation: str = ""
+    """The ONNX operator behind it; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertParts:
+    """What the graph is made from."""
+
+    prefix: str
+    """Of the encoder among the weights' names."""
+    weights: Mapping[str, Floats]
+    layers: int
+    heads: int
+    epsilon: float
+    max_tokens: int
+    mean: bool
+    """Whether all tokens are pooled, not the class token alone."""
+    head: tuple[HeadLayer, ...]
+
+
+def build_bert(parts: BertParts, limits: Mapping[str, Limits] | None) -> bytes:
+    """Build the model file: 8-bit products with the given ranges by module name, or all in 32 bits without them."""
+    graph = Graph()
+    products = _Products(graph, parts.weights, limits)
+    hidden = _embeddings(graph, parts, is_rounded=limits is not None)
+    for layer in range(parts.layers):
+        first_only = layer == parts.layers - 1 and not parts.mean
+        hidden = _Layer(parts, products, f"{parts.prefix}encoder.layer.{layer}.").build(hidden, first_only=first_only)
+    pooled = graph.add("ReduceMean", hidden, graph.numbers(1), keepdims=0) if parts.mean else _first(graph, hidden)
+    _logits(graph, products, parts, pooled)
+    return graph.serialize("anselect_engine", {"ids": INT64, "segments": INT64}, OUTPUT, ["rows"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Products:
+    """Products with named weights, in 8 bits where there are ranges."""
+
+    graph: Graph
+    weights: Mapping[str, Floats]
+    limits: Mapping[str, Limits] | None
+
+    def dense(self, hidden: str, *names: str) -> str:
+        """Multiply once for all the named weights: they read the same activations."""
+        weight = np.concatenate([self.weights[f"{name}.weight"].T for name in names], axis=1)
+        bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
+        if self.limits is not None:
+            return self.graph.dense(hidden, weight, bias, self.limits[names[0]])
+        product = self.graph.add("MatMul", hidden, self.graph.constant(weight))
+        return self.graph.add("Add", product, self.graph.constant(bias))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer's part of the graph."""
+
+    parts: BertParts
+    products: _Products
+    prefix: str
+
+    def build(self, hidden: str, *, first_only: bool) -> str:
+        graph, own = self.products.graph, f"{self.prefix}attention.self."
+        names = [f"{own}{name}" for name in ("query", "key", "value")]
+        if first_only:
+            asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
+            query = self.products.dense(asked, names[0])
+            key, value = graph.split(self.products.dense(hidden, *names[1:]), 2)
+        else:
+            asked = hidden
+            query, key, value = graph.split(self.products.dense(hidden, *names), 3)
+        read = graph.add("MultiHeadAttention", query, key, value, domain=MICROSOFT, num_heads=self.parts.heads)
+        attended = self._add(asked, self.products.dense(read, f"{self.prefix}attention.output.dense"), "attention.")
+        inner = graph.add("Gelu", self.products.dense(attended, f"{self.prefix}intermediate.dense"))
+        return self._add(attended, self.products.dense(inner, f"{self.prefix}output.dense"), "")
+
+    def _add(self, hidden: str, change: str, where: str) -> str:
+        graph, name = self.products.graph, f"{self.prefix}{where}output.LayerNorm"
+        weight, bias = self.parts.weights[f"{name}.weight"], self.parts.weights[f"{name}.bias"]
+        return graph.norm(graph.add("Add", hidden, change), weight, bias, epsilon=self.parts.epsilon)
+
+
+def _embeddings(graph: Graph, parts: BertParts, *, is_rounded: bool) -> str:
+    own = {
+        name.removeprefix(f"{parts.prefix}embeddings."): value
+        for name, value in parts.weights.items()
+        if name.startswith(f"{parts.prefix}embeddings.")
+    }
+    words = _look_up(graph, own["word_embeddings.weight"], "ids", is_rounded=is_rounded)
+    segments = graph.add("Gather", graph.constant(own["token_type_embeddings.weight"]), "segments")
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.numbers(1), graph.numbers(2))
+    places = graph.constant(own["position_embeddings.weight"][: parts.max_tokens])
+    places = graph.add("Slice", places, graph.numbers(0), length, graph.numbers(0))
+    summed = graph.add("Add", graph.add("Add", words, segments), places)
+    return graph.norm(summed, own["LayerNorm.weight"], own["LayerNorm.bias"], epsilon=parts.epsilon)
+
+
+def _look_up(graph: Graph, table: Floats, ids: str, *, is_rounded: bool) -> str:
+    if not is_rounded:
+        return graph.add("Gather", graph.constant(table), ids)
+    rounded, scale = round_weights(table, axis=1)
+    rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded), ids), to=1)
+    return graph.add("Mul", rows, graph.add("Gather", graph.constant(scale), ids))
+
+
+def _first(graph: Graph, hidden: str) -> str:
+    return graph.add("Squeeze", hidden, graph.numbers(1))
+
+
+def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) -> None:
+    from onnx import helper
+
+    for layer in parts.head[:-1]:
+        pooled = graph.add(layer.activation, products.dense(pooled, layer.name))
+    weight, bias = fold(parts.weights[f"{parts.head[-1].name}.weight"], parts.weights[f"{parts.head[-1].name}.bias"])
+    # A sum over each row by itself; a product of matrices takes another way for one row than for several.
+    terms = graph.add("Mul", pooled, graph.constant(weight))
+    summed = graph.add("ReduceSum", terms, graph.numbers(1), keepdims=0)
+    graph.nodes.append(helper.make_node("Add", [summed, graph.constant(bias)], [OUTPUT]))
+
+
+def fold(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+    """Fold the weights of one or two classes into one row: softmax(l)₁ is sigmoid(l₁ - l₀).
+
+    Example:
+        >>> fold(np.array([[1.0, 2.0], [4.0, 4.0]], np.float32), np.array([0.5, 1.0], np.float32))
+        (array([3., 2.], dtype=float32), array([0.5], dtype=float32))
+    """
+    return (weight[1] - weight[0], bias[1:] - bias[:1]) if len(weight) == 2 else (weight[0], bias)
+
+
+def named_weights(module: Any) -> dict[str, Floats]:  # noqa: ANN401 - a torch module
+    """Return the arrays of a module by name, in 32 bits."""
+    return {name: value.detach().float().cpu().numpy() for name, value in module.state_dict().items()}

@@ -1,0 +1,99 @@
+"""An ONNX graph under construction: operators and stored arrays go in, the bytes of a model file come out.
+
+8-bit products have one scale for each output column and one fixed range for their activations, measured beforehand, so
+that a row's result never depends on what else stands in its batch; ranges taken from the batch would not do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OPSET = 20
+IR_VERSION = 10
+# Processors without VNNI add two products in 16 bits: 2 × 255 × 64 still fits, 2 × 255 × 127 would not.
+LARGEST_WEIGHT = 63
+MICROSOFT = "com.microsoft"
+Floats = NDArray[np.float32]
+Limits = tuple[float, float]
+"""Smallest and largest activation; both sides of zero."""
+
+
+class Graph:
+    """An ONNX graph under construction: `add` appends an operator and returns its output's name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: int | float | list[int]) -> str:
+        """Append an operator with one output."""
+        from onnx import helper
+
+        output = f"{operator}_{len(self.nodes)}"
+        node = helper.make_node(operator, list(inputs), [output], domain=domain or None)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self.nodes.append(node)
+        return output
+
+    def constant(self, value: NDArray[Any]) -> str:
+        """Append a stored array."""
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def numbers(self, *values: int) -> str:
+        """Append whole numbers."""
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def dense(self, hidden: str, weight: Floats, bias: Floats, limits: Limits) -> str:
+        """Multiply by a (in, out) weight and add the bias, in 8-bit integers."""
+        from onnx import helper
+
+        rounded, scale = round_weights(weight, axis=0, largest=LARGEST_WEIGHT)
+        step = max(limits[1] - limits[0], 1e-6) / 255
+        step_name = self.constant(np.array(step, dtype=np.float32))
+        zero = self.constant(np.array(round(-limits[0] / step), dtype=np.uint8))
+        activations = self.add("QuantizeLinear", hidden, step_name, zero)
+        scales = self.constant(scale.reshape(-1))
+        inputs = [activations, self.constant(rounded), step_name, scales, zero, "", self.constant(bias)]
+        output = f"dense_{len(self.nodes)}"
+        self.nodes.append(helper.make_node("MatMulIntegerToFloat", inputs, [output], domain=MICROSOFT))
+        return output
+
+    def split(self, hidden: str, parts: int) -> list[str]:
+        """Cut the last axis into equal parts."""
+        from onnx import helper
+
+        names = [f"{hidden}_{part}" for part in range(parts)]
+        self.nodes.append(helper.make_node("Split", [hidden], names, axis=-1, num_outputs=parts))
+        return names
+
+    def norm(self, hidden: str, weight: Floats, bias: Floats, *, epsilon: float) -> str:
+        """Normalise the last axis."""
+        parts = (self.constant(weight), self.constant(bias))
+        return self.add("LayerNormalization", hidden, *parts, axis=-1, epsilon=epsilon)
+
+    def serialize(self, name: str, inputs: Mapping[str, int], output: str, axes: Sequence[str | int]) -> bytes:
+        """Return the model file: two-dimensional inputs by name with their types, one output of 32-bit floats."""
+        from onnx import TensorProto, helper
+
+        asked = [helper.make_tensor_value_info(each, kind, ["rows", "tokens"]) for each, kind in inputs.items()]
+        found = [helper.make_tensor_value_info(output, TensorProto.FLOAT, list(axes))]
+        built = helper.make_graph(self.nodes, name, asked, found, self.constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        model = helper.make_model(built, opset_imports=opsets, producer_name="anselect")
+        model.ir_version = IR_VERSION
+        content: bytes = model.SerializeToString()
+        return content
+
+
+def round_weights(weight: Floats, *, axis: int, largest: int = 127) -> tuple[NDArray[np.int8], Floats]:
+    """Round to integers up to ± largest with one scale for each slice along `axis`: weight ≈ rounded × scale."""
+    scale = np.maximum(np.abs(weight).max(axis=axis, keepdims=True), 1e-12) / largest
+    return np.rint(weight / scale).astype(np.int8), scale.astype(np.float32)

@@ -1,0 +1,43 @@
+"""Engine folders of a tiny BERT, in 8 and in 32 bits, made once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from anselect.data.protocols import PROTOCOLS
+from anselect.modeling.cross_encoder import AnswerSelectionModel
+from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.training.engine_export import Calibration, export_engine
+from anselect.training.engine_export_source import load_source
+from tests.training.tiny import learnable_questions, save_tiny_bert
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `model` (ours, max. 32 tokens), `int8` and `fp32`; not to be changed."""
+    folder = tmp_path_factory.mktemp("engines")
+    model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(folder / "bert"), max_tokens=32)
+    CrossEncoderRanker(model, tokenizer).save(folder / "model")
+    questions = learnable_questions(6)
+    calibration = Calibration("tiny", questions, questions, PROTOCOLS["answerable"])
+    for precision in ("int8", "fp32"):
+        source = load_source(folder / "model")
+        export_engine(source, folder / precision, precision=precision, calibration=calibration, max_drift=1.0)
+    return folder
+
+
+@pytest.fixture
+def copied(made: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Copy one of the engine folders to a place where it may be broken."""
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(made / name, tmp_path / name))
+
+    return copy
