@@ -12,6 +12,7 @@ import typer
 
 from anselect.cli.output import print_note, print_warning
 from anselect.data.convert import require_free
+from anselect.data.files import require_file
 from anselect.scale.row_groups import FORMATS
 from anselect.scale.score_files import ScoredFile, ScoreOptions, score_file
 from anselect.scale.score_journal import describe_folder
@@ -33,6 +34,7 @@ def score(
     Broken off, it goes on where it stopped when it is run again. Rows of one question must stand together: a question
     that comes back later is ranked as another one.
     """
+    require_file(source)  # A model takes seconds to load: the user's slips come first.
     if not force:
         require_free(target)
     selector = load(model)
