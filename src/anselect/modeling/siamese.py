@@ -119,7 +119,9 @@ class SiameseModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             positions = positional_encoding(features.shape[1], features.shape[2]).to(hidden)
             # A text without tokens attends to its first (zero) place: attention over nothing is not a number.
             attended = mask | ((torch.arange(mask.shape[1], device=mask.device) == 0) & ~mask.any(dim=1, keepdim=True))
-            hidden = self.dropout(hidden + positions)
+            # Scaled as in Vaswani et al., section 3.4: GloVe's vectors have norm 5 at width 300, the sinusoids 12, and
+            # the mean over a text would be that of its positions.
+            hidden = self.dropout(hidden * math.sqrt(features.shape[2]) + positions)
             for layer in self.layers:
                 hidden = layer(hidden, src_key_padding_mask=~attended)
         return masked_mean(hidden, mask)
