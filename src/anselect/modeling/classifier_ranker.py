@@ -78,7 +78,7 @@ def load_classifier(folder: Path, name: str) -> ClassifierRanker:
     try:
         with quiet():
             config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            _check(config, folder)
+            _check(config, folder, name)
             classifier, report = AutoModelForSequenceClassification.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
             )
@@ -94,12 +94,12 @@ def load_classifier(folder: Path, name: str) -> ClassifierRanker:
     return ClassifierRanker(PairClassifier(classifier, _max_tokens(config, tokenizer)), tokenizer, name)
 
 
-def _check(config: PreTrainedConfig, folder: Path) -> None:
+def _check(config: PreTrainedConfig, folder: Path, name: str) -> None:
     kinds = config.architectures or []
     wanted = f"an anselect model or a *{CLASSIFIER} with one or two classes"
     if not any(kind.endswith(CLASSIFIER) for kind in kinds):
         got = kinds[0] if kinds else f"a model of type '{config.model_type}'"
-        hint = f"train a ranker on it: anselect train minilm-linear --set model.encoder={folder}"
+        hint = f"train a ranker on it: anselect train minilm-linear --set model.encoder={name}"
         raise DataError(f"expected {wanted}, got {got}: {hint}", path=folder)
     if config.num_labels not in (1, 2):
         raise DataError(f"expected {wanted}, got {config.num_labels} classes", path=folder)
