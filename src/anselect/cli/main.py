@@ -22,6 +22,7 @@ from anselect.cli.explain import explain
 from anselect.cli.export import export
 from anselect.cli.output import print_error, print_note, print_warning
 from anselect.cli.rank import rank
+from anselect.cli.score import score
 from anselect.cli.train import train
 from anselect.errors import AnselectError
 
@@ -74,6 +75,7 @@ for command in (stats, audit, convert, fetch):
     data.command()(command)
 
 app.command()(rank)
+app.command()(score)
 app.command()(explain)
 app.add_typer(data, name="data", no_args_is_help=True)
 app.command()(train)
