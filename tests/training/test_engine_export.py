@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification  # noqa: E402
+
+from anselect.data.protocols import PROTOCOLS  # noqa: E402
+from anselect.engine.ranker import load_engine  # noqa: E402
+from anselect.errors import AnselectError, MissingFileError, UsageError  # noqa: E402
+from anselect.modeling.cross_encoder import AnswerSelectionModel  # noqa: E402
+from anselect.modeling.rankers import CrossEncoderRanker  # noqa: E402
+from anselect.training.engine_export import Calibration, export_engine  # noqa: E402
+from anselect.training.engine_export_drift import Drift  # noqa: E402
+from anselect.training.engine_export_source import load_source  # noqa: E402
+from tests.training.tiny import learnable_questions, save_tiny_bert  # noqa: E402
+
+QUESTIONS = learnable_questions(8)
+CALIBRATION = Calibration("tiny", QUESTIONS, QUESTIONS, PROTOCOLS["answerable"])
+
+
+def save_ours(folder: Path, **settings: Any) -> CrossEncoderRanker:
+    model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(folder / "bert"), max_tokens=32, **settings)
+    model.eval()  # type: ignore[no-untyped-call]
+    ranker = CrossEncoderRanker(model, tokenizer)
+    ranker.save(folder / "model")
+    return ranker
+
+
+@pytest.mark.parametrize(
+    ("head", "pooling"),
+    [
+        ("linear", "class"),
+        ("linear", "mean"),
+        ("linear", "pooler"),
+        ("fc", "class"),
+        ("sigmoid", "class"),
+        ("rnn", "class"),
+    ],
+)
+def test_scores_in_32_bits_are_the_original_s(tmp_path: Path, head: str, pooling: str) -> None:
+    ranker = save_ours(tmp_path, head=head, pooling=pooling)
+    report = export_engine(load_source(tmp_path), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
+    assert report.drift is not None
+    assert report.drift.map_original == report.drift.map_exported
+    found = load_engine(tmp_path / "out").score(QUESTIONS).scores
+    for ours, theirs in zip(found, ranker.score(QUESTIONS).scores, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_hub_classifier_is_exported(tmp_path: Path, labels: int) -> None:
+    bert = save_tiny_bert(tmp_path / "bert")
+    config = BertConfig.from_pretrained(bert, num_labels=labels)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "hub")
+    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "hub")
+    report = export_engine(load_source(tmp_path / "hub"), tmp_path / "out", precision="fp32")
+    assert (report.drift, report.largest_difference < 1e-4) == (None, True)
+
+
+def test_hub_classifier_with_three_classes_is_refused(tmp_path: Path) -> None:
+    bert = save_tiny_bert(tmp_path / "bert")
+    BertForSequenceClassification(BertConfig.from_pretrained(bert, num_labels=3)).save_pretrained(tmp_path / "hub")
+    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "hub")
+    with pytest.raises(UsageError, match="expected a model with one or two classes, got 3"):
+        load_source(tmp_path / "hub")
+
+
+def test_8_bits_need_questions_and_a_known_graph(tmp_path: Path) -> None:
+    save_ours(tmp_path, head="bow")
+    source = load_source(tmp_path)
+    with pytest.raises(UsageError, match="give --data NAME or --calibration FILE"):
+        export_engine(source, tmp_path / "out")
+    with pytest.raises(UsageError, match="use --precision fp32"):
+        export_engine(source, tmp_path / "out", calibration=CALIBRATION)
+    assert not (tmp_path / "out").exists()
+
+
+def test_export_that_ranks_worse_is_refused_and_not_written(tmp_path: Path) -> None:
+    save_ours(tmp_path)
+    with pytest.raises(AnselectError, match="nothing was written"):
+        export_engine(load_source(tmp_path), tmp_path / "out", calibration=CALIBRATION, max_drift=-1.0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_drift_beyond_the_limit_is_refused() -> None:
+    drift = Drift("x dev", "answerable", 10, 0.80, 0.79, 0.9, 0.1)
+    with pytest.raises(AnselectError, match=r"fell from 0\.8000 to 0\.7900, more than --max-drift 0\.003"):
+        drift.require(0.003)
+    replace(drift, map_exported=0.81).require(0.0)
+
+
+def test_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="no such run or model folder"):
+        load_source(tmp_path / "none")
+    with pytest.raises(MissingFileError, match="got neither"):
+        load_source(tmp_path)
