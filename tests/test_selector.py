@@ -7,7 +7,7 @@ import pytest
 
 import anselect
 from anselect.errors import AnselectError, MissingFileError, UsageError
-from anselect.records import Candidate, Question, ScoredQuestions
+from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
 from anselect.selector import AnswerSelector
 
 
@@ -106,3 +106,12 @@ def test_lexical_scores_lie_between_0_and_1() -> None:
     )
     assert ranking[0].index == 0
     assert all(0 < place.score < 1 for place in ranking)
+
+
+def test_best_candidate_or_none_of_them() -> None:
+    ranking = Ranking("Who?", (ScoredCandidate(1, "Bell.", 0.6), ScoredCandidate(0, "It rings.", 0.2)))
+    found = ranking.best(min_score=0.6)
+    assert found is not None
+    assert found.text == "Bell."
+    assert ranking.best(min_score=0.61) is None
+    assert Ranking("Who?", ()).best() is None

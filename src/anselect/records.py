@@ -105,6 +105,14 @@ class Ranking(Sequence[ScoredCandidate]):
     max_tokens: int | None = None
     """The ranker's limit, in its own tokens; None where there is none."""
 
+    def best(self, min_score: float = 0.0) -> ScoredCandidate | None:
+        """Return the best candidate, or None where none scores `min_score`: none of these answers the question.
+
+        >>> Ranking("Who?", (ScoredCandidate(0, "Bell.", 0.3),)).best(min_score=0.5) is None
+        True
+        """
+        return next((candidate for candidate in self.candidates[:1] if candidate.score >= min_score), None)
+
     @overload
     def __getitem__(self, place: int) -> ScoredCandidate: ...
 

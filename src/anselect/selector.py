@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Protocol
 
 from anselect.errors import AnselectError, MissingExtraError, UsageError
@@ -95,9 +96,18 @@ class AnswerSelector:
 
 
 def load(model: str | PathLike[str] | None = None) -> AnswerSelector:
-    """Load a selector by a run's or model's folder or a Hub id; without one, as no model ships, the lexical ranker."""
+    """Load a selector by a folder (a run's, a model's, an exported one) or a Hub id; without one the lexical ranker.
+
+    A folder that `anselect export` wrote needs neither PyTorch nor a network.
+    """
     if model is None:
         return AnswerSelector(LexicalRanker())
+    from anselect.engine.folder import is_engine_folder
+
+    if is_engine_folder(Path(model)):
+        from anselect.engine.ranker import load_engine
+
+        return AnswerSelector(load_engine(Path(model)))
     try:
         from anselect.modeling.selector_ranker import load_model_ranker
     except ImportError as error:

@@ -25,6 +25,9 @@ def rank(
     candidates_file: CandidatesFile = None,
     model: ModelOption = None,
     top_k: Annotated[int | None, typer.Option(min=1, help="Show only the best K.")] = None,
+    min_score: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out candidates that score less; maybe all of them.")
+    ] = None,
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = OutputFormat.table,
 ) -> None:
     """Rank candidate answers to one question, best first.
@@ -45,5 +48,8 @@ def rank(
     rows = [
         {"rank": place, "score": found.score, "index": found.index, "text": found.text}
         for place, found in enumerate(ranking, start=1)
+        if min_score is None or found.score >= min_score
     ]
+    if not rows:
+        print_note(f"no candidate scores {min_score} or more: none of these answers the question")
     print_rows(rows, ["rank", "score", "index", "text"], output_format)

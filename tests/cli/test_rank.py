@@ -1,0 +1,38 @@
+"""`anselect rank`: what a lowest score leaves out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from anselect.cli.rank import rank
+
+pytest.importorskip("bm25s")
+
+app = typer.Typer()
+app.command()(rank)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["Who rang the bell?", "It was cold.", "Bell rang the bell.", *arguments])
+
+
+def test_candidates_below_the_lowest_score_are_left_out() -> None:
+    result = run("--min-score", "0.51", "--format", "json")
+    assert result.exit_code == 0
+    assert [row["text"] for row in json.loads(result.stdout)] == ["Bell rang the bell."]
+
+
+def test_no_candidate_may_be_left() -> None:
+    result = run("--min-score", "0.999", "--format", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == []
+    assert "none of these answers the question" in result.stderr
+
+
+@pytest.mark.parametrize("score", ["1.5", "-0.1", "high"])
+def test_impossible_lowest_score_is_refused(score: str) -> None:
+    assert run("--min-score", score).exit_code == 2
