@@ -33,6 +33,12 @@ def save_ours(folder: Path, **settings: Any) -> CrossEncoderRanker:
     return ranker
 
 
+def save_classifier(bert: str, folder: Path, labels: int) -> None:
+    config = BertConfig.from_pretrained(bert, num_labels=labels)
+    BertForSequenceClassification(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
+    AutoTokenizer.from_pretrained(bert).save_pretrained(folder)
+
+
 @pytest.mark.parametrize(
     ("head", "pooling"),
     [
@@ -57,17 +63,14 @@ def test_scores_in_32_bits_are_the_original_s(tmp_path: Path, head: str, pooling
 @pytest.mark.parametrize("labels", [1, 2])
 def test_hub_classifier_is_exported(tmp_path: Path, labels: int) -> None:
     bert = save_tiny_bert(tmp_path / "bert")
-    config = BertConfig.from_pretrained(bert, num_labels=labels)
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "hub")
-    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "hub")
+    save_classifier(bert, tmp_path / "hub", labels)
     report = export_engine(load_source(tmp_path / "hub"), tmp_path / "out", precision="fp32")
     assert (report.drift, report.largest_difference < 1e-4) == (None, True)
 
 
 def test_hub_classifier_with_three_classes_is_refused(tmp_path: Path) -> None:
     bert = save_tiny_bert(tmp_path / "bert")
-    BertForSequenceClassification(BertConfig.from_pretrained(bert, num_labels=3)).save_pretrained(tmp_path / "hub")
-    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "hub")
+    save_classifier(bert, tmp_path / "hub", 3)
     with pytest.raises(UsageError, match="expected a model with one or two classes, got 3"):
         load_source(tmp_path / "hub")
 
