@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,10 @@ def test_real_minilm_loads_offline_and_knows_english(monkeypatch: pytest.MonkeyP
     vectors = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
     right, wrong = (vectors[0] @ vectors[1]).item(), (vectors[0] @ vectors[2]).item()
     assert right > 0.5 > 0.2 > wrong
+
+
+def test_folder_without_a_vocabulary_gives_no_tokenizer(bert_folder: str, tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(Path(bert_folder) / name, tmp_path / name)
+    with pytest.raises(DataError, match="expected a tokenizer beside the model, there is none"):
+        load_tokenizer(str(tmp_path))

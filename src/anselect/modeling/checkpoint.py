@@ -28,6 +28,7 @@ from anselect.modeling.siamese import SiameseModel
 
 MANIFEST: Final = "checkpoint.json"
 MODEL_FOLDER: Final = "model"
+CONFIG: Final = "config.json"
 FORMAT_VERSION: Final = 1
 """Grows when a folder of this version can no longer be read as one of the version before."""
 
@@ -109,7 +110,8 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 def model_folder(folder: Path) -> Path:
     """Return where the model lies: a run's folder has it in `model`, a model's own folder is it."""
-    return folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
+    is_model = any((folder / file).is_file() for file in (CONFIG, MANIFEST))
+    return folder if is_model else folder / MODEL_FOLDER
 
 
 def check_checkpoint(folder: Path) -> None:

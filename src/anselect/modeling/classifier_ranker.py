@@ -24,7 +24,7 @@ from transformers import (
 
 from anselect.errors import DataError
 from anselect.modeling.cross_encoder import AnswerSelectionModel, most_tokens
-from anselect.modeling.encoders import accepted_inputs, quiet
+from anselect.modeling.encoders import accepted_inputs, quiet, require_vocabulary
 from anselect.modeling.pair_tokens import pair_template
 from anselect.modeling.scoring import score_pairs
 from anselect.records import Question, ScoredQuestions
@@ -106,9 +106,7 @@ def _check(config: PreTrainedConfig, folder: Path, name: str) -> None:
 
 
 def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    # Without a vocabulary the library makes a tokenizer that knows no word, and says nothing.
-    if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
-        raise DataError("expected a tokenizer beside the model, there is none", path=folder)
+    require_vocabulary(tokenizer, folder)
     if tokenizer.pad_token_id is None or not pair_template(tokenizer).between.ids:
         message = "expected a tokenizer that pads and that puts a separator between two texts"
         raise DataError(f"{message}, got {type(tokenizer).__name__} without", path=folder)

@@ -72,7 +72,15 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(source.location, local_files_only=source.local_only)
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise DataError(f"expected a tokenizer, got {type(tokenizer).__name__}", path=source.location)
+    if Path(source.location).is_dir():
+        require_vocabulary(tokenizer, Path(source.location))
     return tokenizer
+
+
+def require_vocabulary(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Raise DataError for a folder without vocabulary, of which the library makes a tokenizer that knows no word."""
+    if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
+        raise DataError("expected a tokenizer beside the model, there is none", path=folder)
 
 
 def load_encoder(name: str, *, pooler: bool = False, attention: str | None = None) -> PreTrainedModel:

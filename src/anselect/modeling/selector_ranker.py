@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from anselect.errors import DataError
-from anselect.modeling.checkpoint import MANIFEST, MODELS
+from anselect.modeling.checkpoint import CONFIG, MANIFEST, MODELS, model_folder
 from anselect.modeling.classifier_ranker import ClassifierRanker, load_classifier
 from anselect.modeling.hub import find_model
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
 from anselect.text.steps import NONE, TextSteps
-
-MODEL_FOLDER = "model"
-CONFIG = "config.json"
 
 
 class ModelRanker:
@@ -54,13 +51,8 @@ def load_model_ranker(model: str | PathLike[str]) -> ModelRanker | ClassifierRan
     Raises MissingFileError where there is none, DataError (one line) for a folder that holds something else.
     """
     name = fspath(model)
-    folder = _model_folder(find_model(name))
+    folder = model_folder(find_model(name))
     return ModelRanker(load_ranker(folder), name) if _is_ours(folder) else load_classifier(folder, name)
-
-
-def _model_folder(folder: Path) -> Path:
-    is_model = any((folder / file).is_file() for file in (CONFIG, MANIFEST))
-    return folder if is_model else folder / MODEL_FOLDER
 
 
 def _is_ours(folder: Path) -> bool:
