@@ -58,7 +58,7 @@ def test_trained_run_ranks_evaluates_and_exports(arguments: list[str], tmp_path:
         "rank", "who made the lamp", "the lamp is rome", "bell made the lamp", "--model", folder, "--format", "json"
     )
     assert [row["index"] for row in json.loads(ranked.stdout)] == [1, 0]
-    exported = run("export", folder, str(tmp_path / "out"))
+    exported = run("export", folder, str(tmp_path / "out"), "--as", "sentence-transformers")
     assert exported.returncode == 0, exported.stderr
     assert "scores differ by at most" in exported.stderr
     assert (tmp_path / "out" / "model.safetensors").is_file()
