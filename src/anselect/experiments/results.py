@@ -1,0 +1,190 @@
+"""Kept records in, docs/RESULTS.md out: `python -m anselect.experiments.results [--check]`.
+
+The page is made from the records alone, so that it comes out the same without the data. `--check` re-evaluates the
+stored rankings where the data is at hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Final
+
+from anselect.data.files import file_sha256, write_text
+from anselect.data.locate import read_split, split_source
+from anselect.data.protocols import find_protocol, protocols_for
+from anselect.errors import AnselectError, DataError, MissingFileError
+from anselect.evaluation.evaluate import evaluate_scores
+from anselect.evaluation.published import published_figures
+from anselect.experiments.kept_records import SPLITS, KeptRun, group_systems, read_baselines, read_kept_runs
+from anselect.experiments.stored_runs import read_stored_scores
+
+TOLERANCE: Final = 1e-9
+MEASURES: Final = ("MAP", "MRR", "P@1")
+UNSHOWN: Final = ("trec_eval",)
+"""Protocols whose figures are for a tool's users, not for papers: kept in the records, not shown."""
+HASH_SHOWN: Final = 12
+INTRODUCTION: Final = """# Results
+Made by `python -m anselect.experiments.results` from the records in `results/`; do not edit. Every figure is the mean
+over seeds ± standard deviation. The epoch was chosen by dev MAP, the test split was ranked once after that. Published:
+what the recipe's paper prints, with its own encoder. In italics: rankings that learn nothing. `--check` re-evaluates
+the stored rankings. What a protocol counts: [evaluation.md](evaluation.md).
+"""
+
+
+def render_results(folder: Path) -> str:
+    """Return the page that the records of a folder give."""
+    runs, baselines = read_kept_runs(folder), read_baselines(folder)
+    parts = [INTRODUCTION]
+    for data in sorted({run.data or "own files" for run in runs}):
+        own = [run for run in runs if (run.data or "own files") == data]
+        for protocol in _shown_protocols(own):
+            parts.append(_section(data, protocol, own, baselines.get(data, {}).get("test", {}).get(protocol, {})))
+    parts.append(_provenance(runs))
+    return "\n".join(parts)
+
+
+def check_results(folder: Path, *, data_dir: Path | None = None) -> tuple[list[str], list[str]]:
+    """Re-evaluate every stored ranking; return what differs, and what could not be checked for want of its data."""
+    differences: list[str] = []
+    unchecked: list[str] = []
+    for run in read_kept_runs(folder):
+        for split in SPLITS:
+            if not run.figures(split):
+                continue
+            try:
+                differences += _differences(run, split, data_dir)
+            except MissingFileError as error:
+                unchecked.append(f"{run.name} {split}: {error}")
+    return differences, unchecked
+
+
+def _differences(run: KeptRun, split: str, data_dir: Path | None) -> Iterator[str]:
+    if run.data is None:
+        raise MissingFileError("trained on files outside the catalogue")
+    for file in split_source(run.data, split, data_dir).files:
+        recorded = run.metrics.get("data_files", {}).get(f"{run.data}/{file.path.name}")
+        if recorded != file.sha256:
+            raise MissingFileError(f"{file.path.name} at hand is not the file that the run read")
+    if not run.run_file(split).is_file():
+        raise DataError("expected the stored ranking, there is none: keep the run again", path=run.run_file(split))
+    questions = read_split(run.data, split, data_dir=data_dir)
+    scores = read_stored_scores(run.run_file(split), questions)
+    for protocol, figures in run.figures(split).items():
+        found = evaluate_scores(questions, scores, protocol=find_protocol(protocol), measures=list(figures)).measures
+        for name, recorded in figures.items():
+            if abs(found[name].value - recorded) > TOLERANCE:
+                place = f"{run.name} {split} {protocol} {name}"
+                yield f"{place}: recorded {recorded!r}, the ranking gives {found[name].value!r}"
+
+
+def _shown_protocols(runs: Sequence[KeptRun]) -> list[str]:
+    """Return the protocols that any run was measured under on test, in their usual order."""
+    found = dict.fromkeys(protocol for run in runs for protocol in run.figures("test"))
+    usual = [protocol.name for protocol in protocols_for(runs[0].data)]
+    order = {name: place for place, name in enumerate(usual)}
+    return sorted((name for name in found if name not in UNSHOWN), key=lambda name: (order.get(name, len(order)), name))
+
+
+def _section(data: str, protocol: str, runs: Sequence[KeptRun], known: Mapping[str, Any]) -> str:
+    counted = f", {known['questions']} questions" if known else ""
+    lines = [f"## {data}, protocol {protocol}{counted}", ""]
+    header = ["system", "seeds", "dev MAP", *(f"test {name}" for name in MEASURES), "published MAP", "published MRR"]
+    lines += [_pipes(header), _pipes(["---"] + ["---:"] * (len(header) - 1))]
+    rows = [_system_row(system, own, protocol) for system, own in group_systems(runs).items()]
+    lines += [_pipes(cells) for _, cells in sorted(rows, key=lambda row: (-row[0], row[1]))]
+    baselines = sorted(known.get("baselines", {}).items(), key=lambda item: -item[1]["MAP"])
+    for name, figures in baselines:
+        lines.append(_pipes([f"*{name}*", "", "", f"{figures['MAP']:.4f}", f"{figures['MRR']:.4f}", "", "", ""]))
+    return "\n".join(lines) + "\n"
+
+
+def _system_row(system: str, runs: Sequence[KeptRun], protocol: str) -> tuple[float, list[str]]:
+    """Return the mean test MAP to sort by, and the cells."""
+    measured = [run for run in runs if protocol in run.figures("test")]
+    published = _published(runs[0], protocol)
+    cells = [system, str(len(measured)), _mean_text(measured, "dev", protocol, "MAP")]
+    cells += [_mean_text(measured, "test", protocol, name) for name in MEASURES]
+    cells += [f"{value:.3f}" for value in published] if published else ["", ""]
+    values = [run.figures("test")[protocol]["MAP"] for run in measured]
+    return (fmean(values) if values else -1.0), cells
+
+
+def _mean_text(runs: Sequence[KeptRun], split: str, protocol: str, measure: str) -> str:
+    values = [run.figures(split)[protocol][measure] for run in runs if protocol in run.figures(split)]
+    if not values:
+        return "–"
+    return f"{fmean(values):.4f}" + (f" ± {stdev(values):.4f}" if len(values) > 1 else "")
+
+
+def _published(run: KeptRun, protocol: str) -> tuple[float, float] | None:
+    """Return what the recipe's paper prints for its system, where it is believed to count in this way."""
+    paper = run.recipe.paper
+    for figure in published_figures(run.data, "test", find_protocol(protocol)):
+        is_own = figure.paper.lower() == paper.key and figure.system == paper.system
+        if is_own and figure.protocol in {None, protocol}:
+            return figure.map, figure.mrr
+    return None
+
+
+def _provenance(runs: Sequence[KeptRun]) -> str:
+    header = ["run", "recipe", "encoder", "seed", "commit", "data files", "test ranking (sha256)"]
+    lines = [
+        "## Where the figures come from",
+        "",
+        f"sha256 values are cut to {HASH_SHOWN} digits; `results/` has them whole.",
+    ]
+    lines += ["", _pipes(header), _pipes(["---"] * len(header))]
+    for run in runs:
+        commit = run.environment.get("commit") or run.environment.get("commit_when_kept", "")
+        is_late = "commit" not in run.environment and commit
+        files = ", ".join(f"{name} {sha256[:HASH_SHOWN]}" for name, sha256 in run.metrics.get("data_files", {}).items())
+        path = run.run_file("test")
+        ranking = file_sha256(path)[:HASH_SHOWN] if path.is_file() else "–"
+        commit_text = f"{commit[:HASH_SHOWN]} (when kept)" if is_late else commit[:HASH_SHOWN] or "not known"
+        lines.append(
+            _pipes([run.name, run.recipe.name, run.recipe.model.encoder, str(run.seed), commit_text, files, ranking])
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or check records and page; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m anselect.experiments.results", description="Make docs/RESULTS.md.")
+    parser.add_argument("--runs", type=Path, default=Path("results"), help="folder of the kept records")
+    parser.add_argument("--output", type=Path, default=Path("docs/RESULTS.md"), help="the page")
+    parser.add_argument("--check", action="store_true", help="change nothing: re-evaluate rankings, compare the page")
+    parser.add_argument("--data-dir", type=Path, help="where the data sets lie")
+    options = parser.parse_args(arguments)
+    try:
+        page = render_results(options.runs)
+        if options.check:
+            return _check(options.runs, options.output, page, options.data_dir)
+        with write_text(options.output) as file:
+            file.write(page)
+    except AnselectError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    return 0
+
+
+def _check(folder: Path, output: Path, page: str, data_dir: Path | None) -> int:
+    differences, unchecked = check_results(folder, data_dir=data_dir)
+    if not output.is_file() or output.read_text(encoding="utf-8") != page:
+        differences.append(f"{output}: is not what the records give: make it anew without --check")
+    for note in unchecked:
+        sys.stderr.write(f"note: not checked: {note}\n")
+    for difference in differences:
+        sys.stderr.write(f"error: {difference}\n")
+    return DataError.exit_code if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
