@@ -105,6 +105,8 @@ class TrainingConfig(Section):
     hinge_weight: float = Field(default=0.5, ge=0)
     frozen_layers: int = Field(default=0, ge=0)
     """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings, are not trained."""
+    average_steps: int = Field(default=0, ge=0)
+    """Measure and keep the running mean of the weights over about so many steps instead of the last step's; 0: off."""
     patience: int = Field(default=0, ge=0)
     """Stop after so many epochs without a better dev MAP; 0 never. The best epoch's weights are kept either way."""
     group_by_length: bool = True

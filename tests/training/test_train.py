@@ -145,8 +145,11 @@ def test_seed_decides_the_weights(folder: Path, tmp_path: Path) -> None:
     assert weights(tmp_path / "a") != weights(tmp_path / "c")
 
 
-def test_killed_training_goes_on_and_ends_with_the_same_weights(folder: Path, tmp_path: Path) -> None:
-    recipe = tiny_recipe(folder, head="rnn", epochs=4)
+@pytest.mark.parametrize("average_steps", [0, 5])
+def test_killed_training_goes_on_and_ends_with_the_same_weights(
+    folder: Path, tmp_path: Path, average_steps: int
+) -> None:
+    recipe = tiny_recipe(folder, head="rnn", epochs=4, average_steps=average_steps)
     train(recipe, tmp_path / "whole")
     file = tmp_path / "recipe.toml"
     file.write_text(recipe_to_toml(recipe))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from anselect.modeling.heads import one_logit
 from anselect.modeling.losses import LOSSES
 from anselect.training.batches import EpochLoader, Rows, Tensors, train_loader
 from anselect.training.run_folder import RunFolder, last_checkpoint, remove_older_checkpoints, staging
+from anselect.training.weight_average import WeightAverage
 
 DevMeasure = Callable[[nn.Module], Mapping[str, float]]
 """Measures a model on dev: at least `map`."""
@@ -54,6 +55,9 @@ class SelectionTrainer(Trainer):
         super().__init__(
             model=model, args=training_arguments(config, run), callbacks=[EpochControl(config), LogFile(run)]
         )
+        self._average = WeightAverage(model, config.average_steps) if config.average_steps else None
+        if self._average:
+            self.add_callback(self._average)
         self.remove_callback(PrinterCallback)  # only the command line prints
         self.loss_is_scaled_for_ga = True  # `unit_weight` does it
 
@@ -85,13 +89,19 @@ class SelectionTrainer(Trainer):
     def _measure_and_keep(self) -> dict[str, float]:
         model = self.accelerator.unwrap_model(self.model_wrapped)
         model.eval()
-        with torch.inference_mode():
-            figures = dict(self._measure(model))
-        best = max((entry["eval_map"] for entry in self.state.log_history if "eval_map" in entry), default=-1.0)
-        if figures["map"] > best:
-            self._save_best(model, round(self.state.epoch or 0), figures["map"])
+        with self._average.applied() if self._average else nullcontext():
+            with torch.inference_mode():
+                figures = dict(self._measure(model))
+            best = max((entry["eval_map"] for entry in self.state.log_history if "eval_map" in entry), default=-1.0)
+            if figures["map"] > best:
+                self._save_best(model, round(self.state.epoch or 0), figures["map"])
         model.train()
         return figures
+
+    def _load_from_checkpoint(self, checkpoint: str, model: nn.Module | None = None) -> None:
+        super()._load_from_checkpoint(checkpoint, model)
+        if self._average:
+            self._average.load(Path(checkpoint))
 
     def _get_output_dir(self, trial: object = None) -> str:
         return str(staging(self._run))
@@ -105,6 +115,8 @@ class SelectionTrainer(Trainer):
             if self.args.world_size > 1:
                 torch.distributed.barrier()
             if self.args.process_index == 0:
+                if self._average:
+                    self._average.save(staging(self._run) / name)
                 write_manifest(staging(self._run) / name)
         if self.args.process_index == 0:
             final = self._run.checkpoints / name
