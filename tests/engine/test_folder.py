@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from anselect.engine.folder import MANIFEST, MODEL, TOKENIZER, Manifest, is_engine_folder, read_manifest, write_engine
+from anselect.engine.ranker import load_engine
 from anselect.errors import DataError, HashMismatchError, MissingFileError, UsageError
 
 ABOUT = Manifest("engine x", "x", "int8", 32, 1, (0, 2))
@@ -27,6 +28,14 @@ def test_written_manifest_comes_back(tmp_path: Path) -> None:
     assert (written.temperature, written.bias, written.drift) == (1.5, -0.25, {"kendall_tau": 0.9})
     assert is_engine_folder(tmp_path / "a" / "engine")
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["engine"]
+
+
+def test_engine_whose_replacement_was_killed_half_way_is_still_there(copied: Callable[[str], Path]) -> None:
+    folder = copied("int8")
+    whole = load_engine(folder).logits([("who", "he")])
+    folder.rename(folder.with_name(".int8.old"))
+    assert is_engine_folder(folder)
+    assert load_engine(folder).logits([("who", "he")]).tolist() == whole.tolist()
 
 
 def test_engine_is_replaced_and_other_folders_are_not(tmp_path: Path) -> None:

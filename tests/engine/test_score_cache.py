@@ -98,7 +98,7 @@ def test_folder_that_cannot_be_written_costs_the_disk_only(tmp_path: Path, caplo
         put(cache, 2)
     assert len(cache.get([key_of(1), key_of(2)])) == 2
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "not cached on disk" in caplog.text
+    assert "scores are not cached" in caplog.text
 
 
 WRITER = """

@@ -82,7 +82,7 @@ def test_size_is_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
         put(cache, *(f"{step}-{number}" for number in range(500)))
     assert has(cache, "0-0", "19-499") == [False, True]
     cache.close()
-    assert cache.path.stat().st_size <= 200_000
+    assert cache.file.path.stat().st_size <= 200_000
 
 
 def test_entries_in_use_outlive_older_writes(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_read_only_folder_means_no_cache(tmp_path: Path) -> None:
 def test_database_that_is_read_only_means_no_cache(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cache = EntityCache(tmp_path)
     put(cache, "a")
-    cache._open().execute("PRAGMA query_only = ON")
+    cache.file.open().execute("PRAGMA query_only = ON")
     put(cache, "b")
     assert has(cache, "b") == [False]
     assert "readonly" in caplog.text

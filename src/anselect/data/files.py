@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import secrets
+import shutil
 import sys
 import zlib
 from collections.abc import Iterator
@@ -112,3 +113,26 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def replace_folder(part: Path, folder: Path) -> None:
+    """Put a folder that is written and whole into the place of another, or of none.
+
+    A folder cannot be renamed over another: the old one steps aside first, and `present_folder` finds it there if a
+    kill comes between.
+    """
+    backup = _backup(folder)
+    if folder.exists():
+        shutil.rmtree(backup, ignore_errors=True)
+        folder.rename(backup)
+    part.rename(folder)
+    shutil.rmtree(backup, ignore_errors=True)
+
+
+def present_folder(folder: Path) -> Path | None:
+    """Return the folder, its predecessor where a replacement was killed half-way, or None; nothing is changed."""
+    return next((place for place in (folder, _backup(folder)) if place.is_dir()), None)
+
+
+def _backup(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")

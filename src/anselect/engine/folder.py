@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from anselect.data.files import file_sha256, write_bytes
+from anselect.data.files import file_sha256, present_folder, replace_folder, write_bytes
 from anselect.errors import DataError, HashMismatchError, MissingFileError, UsageError
 
 MANIFEST: Final = "manifest.json"
@@ -58,7 +58,8 @@ class Manifest:
 
 def is_engine_folder(path: Path) -> bool:
     """Say whether a folder is meant to be an engine folder; one that is damaged or half-written is, too."""
-    return (path / MODEL).is_file() or (path / MANIFEST).is_file()
+    place = present_folder(path) or path
+    return (place / MODEL).is_file() or (place / MANIFEST).is_file()
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -97,7 +98,7 @@ def write_engine(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -
         document = {"kind": KIND, "format_version": FORMAT_VERSION, **asdict(written)}
         with write_bytes(part / MANIFEST) as file:
             file.write(json.dumps(document, indent=2, ensure_ascii=False).encode())
-        _swap(part, folder)
+        replace_folder(part, folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return written
@@ -105,15 +106,6 @@ def write_engine(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -
 
 def _with_hashes(manifest: Manifest, hashes: dict[str, str]) -> Manifest:
     return Manifest(**{**asdict(manifest), "sha256": hashes})
-
-
-def _swap(part: Path, folder: Path) -> None:
-    # A folder cannot be renamed over another: the old one steps aside first.
-    backup = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.old")
-    if folder.exists():
-        folder.rename(backup)
-    part.rename(folder)
-    shutil.rmtree(backup, ignore_errors=True)
 
 
 def _read_json(folder: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from anselect.data.files import present_folder
 from anselect.engine.batching import Batch, Row, fit_pair, make_batches
 from anselect.engine.folder import MODEL, TOKENIZER, Manifest, read_manifest
 from anselect.engine.score_cache import ScoreCache, score_key
@@ -134,7 +135,8 @@ def load_engine(
     if threads is not None and threads < 1:
         raise UsageError(f"expected one thread or more, got {threads}")
     options = EngineOptions(long=long, threads=threads or _usable_cores())
-    return EngineRanker(folder, options, ScoreCache(cache) if isinstance(cache, Path) else cache)
+    kept = ScoreCache(cache) if isinstance(cache, Path) else cache
+    return EngineRanker(present_folder(folder) or folder, options, kept)
 
 
 def _usable_cores() -> int:

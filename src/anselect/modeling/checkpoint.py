@@ -20,7 +20,7 @@ from typing import Any, Final
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from anselect.data.files import file_sha256
+from anselect.data.files import file_sha256, present_folder, replace_folder
 from anselect.errors import AnselectError, DataError, MissingFileError, UsageError
 from anselect.modeling.cross_encoder import NO_HIGHLIGHT, AnswerSelectionModel
 from anselect.modeling.encoders import quiet
@@ -81,7 +81,7 @@ def save_checkpoint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase |
             if tokenizer is not None:
                 _save_tokenizer(tokenizer, part)
             write_manifest(part)
-        _swap(part, folder)
+        replace_folder(part, folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -91,7 +91,10 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
     Raises MissingFileError if there is none, DataError (one line) if it is half-written, damaged or of another version.
     """
-    folder = _present(folder)
+    present = present_folder(folder)
+    if present is None:
+        raise MissingFileError(f"{folder}: no such checkpoint folder")
+    folder = present
     check_checkpoint(folder)
     kind = str(_read_json(folder / "config.json").get("model_type"))
     if kind not in MODELS:
@@ -157,28 +160,6 @@ def _save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     # The library reports a full disk as a bare Exception. Python, writing the same bytes first, gives an OSError.
     (folder / "tokenizer.json").write_text(tokenizer.backend_tokenizer.to_str(pretty=True), encoding="utf-8")
     tokenizer.save_pretrained(folder)
-
-
-def _backup(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.old")
-
-
-def _present(folder: Path) -> Path:
-    """Return the folder, or its backup if a save was killed between its two renames; reading changes nothing."""
-    for place in (folder, _backup(folder)):
-        if place.is_dir():
-            return place
-    raise MissingFileError(f"{folder}: no such checkpoint folder")
-
-
-def _swap(part: Path, folder: Path) -> None:
-    # A folder cannot be renamed over another: the old one steps aside first, and is read there if a kill comes between.
-    backup = _backup(folder)
-    if folder.exists():
-        shutil.rmtree(backup, ignore_errors=True)
-        folder.rename(backup)
-    part.rename(folder)
-    shutil.rmtree(backup, ignore_errors=True)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -158,11 +158,17 @@ def _integral(model: AnswerSelectionModel, pair: Pair, steps: int) -> Tensor:
 
 @contextmanager
 def _embeddings(embedding: torch.nn.Module, points: Tensor) -> Iterator[None]:
-    """Put these vectors in the place of the tokens' own.
+    """Put these vectors (B, T, D) in the place of the tokens' own; all rows have the same tokens.
 
     A hook rather than `inputs_embeds`: families that count positions from the token ids go on seeing the ids.
     """
-    handle = embedding.register_forward_hook(lambda *_: points)
+
+    def replace(_module: torch.nn.Module, inputs: tuple[Tensor, ...], _output: Tensor) -> Tensor:
+        # XLNet looks its tokens up as (T, B): there a row holds one token only, again and again.
+        is_batch_first = inputs[0].shape == points.shape[:2] and not bool((inputs[0] == inputs[0][:, :1]).all())
+        return points if is_batch_first else points.transpose(0, 1)
+
+    handle = embedding.register_forward_hook(replace)
     try:
         yield
     finally:
