@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -71,7 +71,8 @@ class EngineRanker:
         for part in _steps_of(pairs):
             logits[part], is_cut[part] = self._look_up([pairs[place] for place in part])
         scores = to_scores(logits, temperature=self.manifest.temperature, bias=self.manifest.bias)
-        return ScoredQuestions.from_flat(questions, scores[places].tolist(), int(is_cut[places].sum()))
+        scored = ScoredQuestions.from_flat(questions, scores[places].tolist(), int(is_cut[places].sum()))
+        return replace(scored, max_tokens=self.manifest.max_tokens)
 
     def logits(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """Return the logit of each pair of texts, without text steps, calibration or cache."""
