@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -27,44 +26,82 @@ class Source:
     kind: Literal["spans", "lists"] = "lists"
 
 
-TRANSFER: Final = (
-    Source("squad11-train-part", "train", ListPlan(8000), "spans"),
-    Source("squad11-dev", "dev", ListPlan(6000), "spans"),
-    Source("squad20-dev", "dev", ListPlan(3000), "spans"),
-    Source("squadshifts-new-wiki", "test", ListPlan(5000), "spans"),
-    Source("squadshifts-amazon", "test", ListPlan(3000), "spans"),
-    Source("quoref-dev", "dev", ListPlan(1500), "spans"),
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Everything that the model learns from and is chosen by."""
+
+    transfer: tuple[Source, ...]
+    """Questions with passages: broad, and far from the benchmarks."""
+    adapt: tuple[Source, ...]
+    """The benchmarks' training parts."""
+    dev: tuple[Source, ...]
+    """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question."""
+    evaluated: tuple[tuple[str, str], ...]
+    """Splits of which no question and no candidate is learnt."""
+    replayed: int = 8
+    """One of so many transfer questions comes again while adapting, so that what was learnt is not forgotten."""
+
+    def stage(self, name: str) -> tuple[Source, ...]:
+        """Return the sources of the stage `transfer` or `adapt`."""
+        if name == "transfer":
+            return self.transfer
+        again = (
+            replace(source, plan=replace(source.plan, questions=source.plan.questions // self.replayed))
+            for source in self.transfer
+        )
+        return (*self.adapt, *again)
+
+
+MIXTURE: Final = Mixture(
+    transfer=(
+        Source("squad11-train-part", "train", ListPlan(8000), "spans"),
+        Source("squad11-dev", "dev", ListPlan(6000), "spans"),
+        Source("squad20-dev", "dev", ListPlan(3000), "spans"),
+        Source("squadshifts-new-wiki", "test", ListPlan(5000), "spans"),
+        Source("squadshifts-amazon", "test", ListPlan(3000), "spans"),
+        Source("quoref-dev", "dev", ListPlan(1500), "spans"),
+    ),
+    adapt=(
+        Source("wikiqa", "train", ListPlan(2118, positives=2, negatives=6)),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9)),
+        Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=5)),
+        Source("insuranceqa", "train", ListPlan(1200, positives=1, negatives=4)),
+    ),
+    dev=(
+        Source("wikiqa", "dev", ListPlan(126, negatives=60)),
+        Source("trecqa", "dev", ListPlan(65, negatives=100)),
+        Source("semeval2016", "dev", ListPlan(120, negatives=10)),
+        Source("insuranceqa", "dev", ListPlan(120, negatives=14)),
+    ),
+    evaluated=(
+        *((name, split) for name in ("wikiqa", "trecqa", "semeval2015", "semeval2016") for split in ("dev", "test")),
+        ("semeval2017", "test"),
+        ("insuranceqa", "dev"),
+        ("insuranceqa", "test"),
+    ),
 )
-"""Questions with passages: broad, and far from the benchmarks."""
-REPLAY: Final = tuple(replace(source, plan=ListPlan(source.plan.questions // 8)) for source in TRANSFER)
-"""A share of them again while adapting, so that what was learnt is not forgotten."""
-ADAPT: Final = (
-    Source("wikiqa", "train", ListPlan(2118, positives=2, negatives=6)),
-    Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9)),
-    Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=5)),
-    Source("insuranceqa", "train", ListPlan(1200, positives=1, negatives=4)),
-)
-EVALUATED: Final = (
-    ("wikiqa", "dev"),
-    ("wikiqa", "test"),
-    ("trecqa", "dev"),
-    ("trecqa", "test"),
-    ("semeval2015", "dev"),
-    ("semeval2015", "test"),
-    ("semeval2016", "dev"),
-    ("semeval2016", "test"),
-    ("semeval2017", "test"),
-    ("insuranceqa", "dev"),
-    ("insuranceqa", "test"),
-)
-"""No question and no candidate of these is learnt from."""
-DEV: Final = (
-    Source("wikiqa", "dev", ListPlan(126, positives=30, negatives=60)),
-    Source("trecqa", "dev", ListPlan(65, positives=60, negatives=100)),
-    Source("semeval2016", "dev", ListPlan(120, positives=10, negatives=10)),
-    Source("insuranceqa", "dev", ListPlan(120, positives=1, negatives=14)),
-)
-"""What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One building of the model."""
+
+    folder: Path
+    mixture: Mixture = MIXTURE
+    encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
+    max_tokens: int = 128
+    seed: int = 0
+    leave_out: str = ""
+    """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
+    data_dir: Path | None = None
+
+    def read(self, name: str, split: str) -> list[Question]:
+        """Read a split as users write: TrecQA's Penn tokens become text."""
+        return read_split(name, split, data_dir=self.data_dir, detokenize=name == "trecqa")
+
+    def is_left_out(self, source: Source) -> bool:
+        """Say whether a source belongs to the set that is left out; `semeval` stands for all its years."""
+        return bool(self.leave_out) and source.data.rstrip("0123456789") == self.leave_out.rstrip("0123456789")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,73 +112,58 @@ class StageFiles:
     dev: Path
 
 
-def write_stage(
-    folder: Path,
-    stage: str,
-    *,
-    leave_out: str = "",
-    seed: int = 0,
-    data_dir: Path | None = None,
-) -> StageFiles:
-    """Write a stage's files once (a finished one is kept), with a count of what the audit took out.
-
-    `leave_out` names a data set, all of whose years and splits neither stage may see.
-    """
-    files = StageFiles(folder / f"{stage}.jsonl", folder / "dev.jsonl")
-    folder.mkdir(parents=True, exist_ok=True)
+def write_stage(build: Build, stage: str) -> StageFiles:
+    """Write a stage's files once (a finished one is kept), with a count of what the audit took out."""
+    files = StageFiles(build.folder / f"{stage}.jsonl", build.folder / "dev.jsonl")
+    build.folder.mkdir(parents=True, exist_ok=True)
     if not files.dev.is_file():
-        write_questions(_dev_questions(seed, data_dir, leave_out), files.dev)
+        write_questions(_dev_questions(build), files.dev)
     if not files.train.is_file():
-        sources = TRANSFER if stage == "transfer" else ADAPT + REPLAY
-        kept, counts = _audited(_training_lists(sources, seed, data_dir, leave_out), data_dir)
-        random.Random(seed).shuffle(kept)
-        with write_text(folder / f"{stage}.audit.json") as file:
+        kept, counts = _audited(_training_lists(build, stage), build)
+        random.Random(build.seed).shuffle(kept)
+        with write_text(build.folder / f"{stage}.audit.json") as file:
             json.dump(counts, file, indent=2)
         write_questions(kept, files.train)
     return files
 
 
-def _training_lists(sources: Sequence[Source], seed: int, data_dir: Path | None, leave_out: str) -> list[Question]:
+def _training_lists(build: Build, stage: str) -> list[Question]:
     lists: list[Question] = []
-    for place, source in enumerate(sources):
-        if _is_of(source.data, leave_out):
+    for place, source in enumerate(build.mixture.stage(stage)):
+        if build.is_left_out(source):
             continue
-        chance = random.Random(f"{seed} {source.data} {source.split}")
-        questions = read_split(source.data, source.split, data_dir=data_dir, detokenize=source.data == "trecqa")
+        chance = random.Random(f"{build.seed} {stage} {source.data} {source.split}")
         make = span_lists if source.kind == "spans" else sample_lists
-        lists += [replace(question, id=f"{place}-{question.id}") for question in make(questions, source.plan, chance)]
+        drawn = make(build.read(source.data, source.split), source.plan, chance)
+        lists += [replace(question, id=f"{place}-{question.id}") for question in drawn]
     return lists
 
 
-def _dev_questions(seed: int, data_dir: Path | None, leave_out: str) -> list[Question]:
+def _dev_questions(build: Build) -> list[Question]:
     questions: list[Question] = []
-    for source in DEV:
-        if _is_of(source.data, leave_out):
+    for source in build.mixture.dev:
+        if build.is_left_out(source):
             continue
-        known = read_split(source.data, source.split, data_dir=data_dir, detokenize=source.data == "trecqa")
+        known = build.read(source.data, source.split)
         useful = [question for question in known if question.has_positive and question.has_negative]
-        chance = random.Random(f"{seed} {source.data} dev")
+        chance = random.Random(f"{build.seed} dev {source.data}")
         drawn = chance.sample(useful, min(source.plan.questions, len(useful)))
         questions += [_shortened(question, source, chance) for question in drawn]
     return questions
 
 
 def _shortened(question: Question, source: Source, chance: random.Random) -> Question:
+    """Keep every right candidate and so many wrong ones."""
     wrong = [candidate for candidate in question.candidates if candidate.label == 0]
     kept = {candidate.id for candidate in chance.sample(wrong, min(source.plan.negatives, len(wrong)))}
     candidates = tuple(item for item in question.candidates if item.label == 1 or item.id in kept)
     return replace(question, id=f"{source.data}-{question.id}", candidates=candidates)
 
 
-def _audited(lists: list[Question], data_dir: Path | None) -> tuple[list[Question], dict[str, dict[str, int]]]:
+def _audited(lists: list[Question], build: Build) -> tuple[list[Question], dict[str, dict[str, int]]]:
     counts: dict[str, dict[str, int]] = {}
-    for name, split in EVALUATED:
-        held_out = read_split(name, split, data_dir=data_dir, detokenize=name == "trecqa")
+    for name, split in build.mixture.evaluated:
         # All splits of InsuranceQA draw their wrong answers from one pool.
-        lists, dropped = without_overlap(lists, held_out, only_correct=name == "insuranceqa")
+        lists, dropped = without_overlap(lists, build.read(name, split), only_correct=name == "insuranceqa")
         counts[f"{name} {split}"] = asdict(dropped)
     return lists, counts
-
-
-def _is_of(data: str, leave_out: str) -> bool:
-    return bool(leave_out) and data.rstrip("0123456789") == leave_out.rstrip("0123456789")
