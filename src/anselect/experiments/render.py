@@ -37,7 +37,7 @@ def plain_entry(entry: Entry) -> str:
     '0.5 * [1]'
     """
     notes = "".join(f" [{number}]" for number in entry.footnotes)
-    return entry.text + (" *" if entry.is_best else "") + (" †" if entry.is_surely_worse else "") + notes
+    return entry.text + (" *" if entry.is_best else "") + (" †" if entry.is_worse else "") + notes
 
 
 def to_markdown(sheet: Sheet) -> str:
@@ -112,15 +112,15 @@ def _markdown_entry(entry: Entry) -> str:
         text, rest = _md(entry.text), ""
     text = f"**{text}**" if entry.is_best else text
     notes = "".join(f" \\[{number}\\]" for number in entry.footnotes)
-    return text + (f"{blank}{_md(rest)}" if rest else "") + (" †" if entry.is_surely_worse else "") + notes
+    return text + (f"{blank}{_md(rest)}" if rest else "") + (" †" if entry.is_worse else "") + notes
 
 
 def _latex_entry(entry: Entry) -> str:
     ours, blank, rest = entry.text.partition(" ")
     text = rf"\textbf{{{escape_latex(ours)}}}" if entry.is_best else escape_latex(ours)
-    dagger = LATEX["†"] if entry.is_surely_worse else ""
+    dagger = LATEX["†"] if entry.is_worse else ""
     notes = "".join(f"$^{{{number}}}$" for number in entry.footnotes)
-    return text + dagger + blank + escape_latex(rest) + notes
+    return text + dagger + blank + re.sub(r"-(?=\d)", "$-$", escape_latex(rest)) + notes
 
 
 def _md(text: str) -> str:

@@ -65,17 +65,19 @@ def run_cells(
     waiting = [cell for cell in cells if outcomes[cell.folder].status is Status.not_run]
     if hours is not None:
         _announce(waiting, book, hours, say)
-    start = time.monotonic()
-    for place, cell in enumerate(waiting):
+    start, done, total = time.monotonic(), 0, len(waiting)
+    while waiting:
         seconds_left = None if hours is None else hours * SECONDS_PER_HOUR - (time.monotonic() - start)
-        if seconds_left is not None and not _fits(cell, book, seconds_left):
-            outcomes[cell.folder] = Outcome(Status.left_out, Status.left_out.value)
-            continue
-        say(f"cell {place + 1} of {len(waiting)}: {cell.folder}")
+        cell = _next_fitting(waiting, book, seconds_left)
+        if cell is None:
+            break
+        waiting.remove(cell)
+        done += 1
+        say(f"cell {done} of {total}: {cell.folder}")
         outcomes[cell.folder] = _run(cell, train, book)
         if outcomes[cell.folder].status is Status.failed:
             say(f"{cell.folder}: {outcomes[cell.folder].reason}")
-    return outcomes
+    return outcomes | {cell.folder: Outcome(Status.left_out, Status.left_out.value) for cell in waiting}
 
 
 def count_outcomes(outcomes: Mapping[Path, Outcome]) -> dict[Status, int]:
@@ -83,8 +85,13 @@ def count_outcomes(outcomes: Mapping[Path, Outcome]) -> dict[Status, int]:
     return {status: sum(each.status is status for each in outcomes.values()) for status in Status}
 
 
-def _fits(cell: Cell, book: TimeBook, seconds_left: float) -> bool:
-    return seconds_left > 0 and (book.expected_seconds(cell) or 0.0) <= seconds_left
+def _next_fitting(waiting: Sequence[Cell], book: TimeBook, seconds_left: float | None) -> Cell | None:
+    """Return the first that fits; one that did not may do so after others were faster than thought."""
+    if seconds_left is None:
+        return waiting[0]
+    if seconds_left <= 0:
+        return None
+    return next((cell for cell in waiting if (book.expected_seconds(cell) or 0.0) <= seconds_left), None)
 
 
 def _announce(waiting: Sequence[Cell], book: TimeBook, hours: float, say: Say) -> None:

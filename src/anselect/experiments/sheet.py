@@ -16,7 +16,7 @@ class Entry:
 
     text: str
     is_best: bool = False
-    is_surely_worse: bool = False
+    is_worse: bool = False
     link: str = ""
     """The run folder that it comes from."""
     footnotes: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ def _entry(row: ResultRow, key: str, measure: str, footnotes: dict[str, int]) ->
     return Entry(
         text=figure_text(cell.figures[measure]),
         is_best=is_map and cell.is_best,
-        is_surely_worse=is_map and cell.p is not None and cell.p < SURE,
+        is_worse=is_map and cell.p is not None and cell.p < SURE,
         link=folder_of(cell),
         footnotes=_number(cell.reasons, footnotes) if is_map else (),
     )
@@ -102,8 +102,8 @@ def _captions(table: ResultTable) -> list[str]:
     )
     if any(cell.is_best for row in table.rows for cell in row.cells.values()):
         captions.append(
-            "* best MAP of its column; † surely below it: paired randomisation test on the questions' average "
-            f"precision (mean over seeds), adjusted by Holm, p < {SURE:g}."
+            "Best MAP of a column: * or bold. †: significantly below it, by a paired randomisation test on the "
+            f"questions' average precision (mean over seeds), adjusted by Holm, p < {SURE:g}."
         )
     if AVERAGE in table.columns:
         captions.append("Average: the mean over all data columns.")
