@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anselect.cli.output import print_note, print_table
-from anselect.errors import AnselectError, MissingExtraError, PartlyDoneError, UsageError
+from anselect.errors import AnselectError, MissingExtraError, PartlyDoneError
 
 if TYPE_CHECKING:
     from anselect.config import Recipe
@@ -86,8 +86,8 @@ def _make_table(plan: Plan, data_dir: Path | None, budget: float | None, output_
 
     outcomes = _run(plan, data_dir, budget)
     _print_sheet(lay_out(gather_results(plan, outcomes, data_dir=data_dir)), output_format)
-    if plan.table.kind != "systems":
-        _draw(plan, outcomes)
+    if plan.table.kind == "heat-maps":
+        _draw(plan, outcomes, data_dir)
     _raise_if_partly_done(outcomes)
 
 
@@ -143,16 +143,13 @@ def _show_plan(plan: Plan, data_dir: Path | None, budget: float | None) -> None:
     print_table(lines, ["run", "what happens", "minutes"], title=plan.table.title)
 
 
-def _draw(plan: Plan, outcomes: Mapping[Path, Outcome]) -> None:
-    from anselect.experiments.heat_maps import draw_runs
+def _draw(plan: Plan, outcomes: Mapping[Path, Outcome], data_dir: Path | None) -> None:
+    from anselect.experiments.heat_maps import draw_heat_maps
     from anselect.experiments.run import Status
 
     finished = [cell.folder for cell in plan.cells if outcomes[cell.folder].status is Status.finished]
-    try:
-        for place in draw_runs(plan.table.kind, finished, plan.request.output / "figures"):
-            print_note(f"figures: {place}")
-    except UsageError as error:
-        raise PartlyDoneError(str(error)) from error
+    for path in draw_heat_maps(plan.request.output / "figures", finished, data_dir=data_dir):
+        print_note(f"figure: {path}")
 
 
 def _print_sheet(sheet: Sheet, output_format: TableFormat) -> None:

@@ -1,39 +1,37 @@
-"""Finished runs in, word-by-word heat maps out, by way of the package's drawing functions where they are installed."""
+"""Finished runs in, word-by-word heat maps of one and the same question out, a PNG and an SVG for each run."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
 
-from anselect.errors import UsageError
-
-DRAWERS: Final = {"heat-maps": ("anselect.experiments.figures", "draw_heat_maps")}
-"""Kind of table → module and function `(folder, run)` that draws it."""
+from anselect.errors import MissingExtraError
+from anselect.training.run_folder import RunFolder, read_recipe
 
 
-def find_drawer(kind: str) -> Callable[[Path, Path], Any]:
-    """Return the function that draws a kind of figure; raise UsageError where this version has none."""
-    module_name, function = DRAWERS[kind]
+def draw_heat_maps(folder: Path, runs: Sequence[Path], *, data_dir: Path | None = None) -> list[Path]:
+    """Compare a dev question's words with those of a right and a wrong candidate, in each run; return the files.
+
+    The question is the first that suits the first run, so that the pictures of all runs show the same texts.
+    Raises MissingExtraError without torch or matplotlib.
+    """
     try:
-        found = getattr(importlib.import_module(module_name), function, None)
-    except ModuleNotFoundError as error:
-        if error.name != module_name:
-            raise
-        found = None
-    if found is None:
-        raise UsageError(f"this version draws no {kind}: the runs are trained, their figures are not")
-    return found  # type: ignore[no-any-return]
-
-
-def draw_runs(kind: str, runs: Iterable[Path], folder: Path) -> list[Path]:
-    """Draw each finished run into a folder of its own below `folder`; return those folders."""
-    draw = find_drawer(kind)
-    drawn = []
-    for run in runs:
-        # RECIPE/ENCODER/DATA/SEED names a run among those of a table.
-        place = folder / "-".join(run.parts[-4:])
-        draw(place, run)
-        drawn.append(place)
-    return drawn
+        from anselect.experiments.figures.heatmaps import draw_heatmaps
+        from anselect.experiments.figures.run_data import read_scored_split
+        from anselect.experiments.figures.style import FORMATS, save_figure
+        from anselect.experiments.figures.word_maps import choose_example, word_maps
+    except ImportError as error:
+        raise MissingExtraError("train", error.name or "torch") from error
+    if not runs:
+        return []
+    folders = [RunFolder(run) for run in runs]
+    question, right, wrong = choose_example(read_scored_split(folders[0], read_recipe(folders[0]), "dev", data_dir))
+    written = []
+    for run in folders:
+        figure = draw_heatmaps(word_maps(run, read_recipe(run), question, right, wrong), title=question)
+        for suffix in FORMATS:
+            # RECIPE/ENCODER/DATA/SEED names a run among those of a table.
+            path = folder / f"{'-'.join(run.path.parts[-4:])}.{suffix}"
+            save_figure(figure, path)
+            written.append(path)
+    return written
