@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from anselect.engine.tokens import Encoded, Ids, PairTemplate
 
+MIN_CANDIDATE_TOKENS: Final = 16
+"""How many tokens a question that is longer than the limit leaves to its candidate (`modeling/pair_tokens.py`)."""
 TOKENS_PER_BATCH: Final = 512
 """Activations of so many tokens still lie in a core's cache."""
 
@@ -41,18 +43,13 @@ class Batch:
 
 
 def fit_question(question: Ids, candidate: int, room: int) -> Ids:
-    """Cut a question only where the pair is too long and the question takes more than half of the room.
-
-    Its start and its end stay: that is where people put what they ask.
+    """Cut a question only where it alone would leave its candidate fewer than 16 tokens, as in training.
 
     Example:
-        >>> fit_question(np.arange(9), 4, 10).tolist()
-        [0, 1, 2, 6, 7, 8]
+        >>> fit_question(np.arange(40), 30, 50).tolist() == list(range(34))
+        True
     """
-    kept = max(room // 2, room - candidate)
-    if len(question) <= kept:
-        return question
-    return np.concatenate([question[: kept - kept // 2], question[len(question) - kept // 2 :]])
+    return question[: room - min(candidate, MIN_CANDIDATE_TOKENS, room // 2)]
 
 
 def fit_pair(pair: int, question: Encoded, candidate: Encoded, room: int, *, windows: bool) -> tuple[list[Row], bool]:

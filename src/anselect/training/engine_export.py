@@ -25,7 +25,7 @@ from anselect.records import Question
 from anselect.text.steps import TextSteps
 from anselect.training.engine_export_bert import build_bert
 from anselect.training.engine_export_drift import Drift, largest_difference, measure_drift
-from anselect.training.engine_export_graph import Limits
+from anselect.training.engine_export_graph import ChannelLimits
 from anselect.training.engine_export_source import Source
 from anselect.training.engine_export_torch import trace_network
 from anselect.training.prepare import TRAIN_SPLITS
@@ -161,14 +161,15 @@ def _model_file(source: Source, precision: str, calibration: Calibration | None,
     return build_bert(parts, measure_limits(source, tokenizer, sample))
 
 
-def measure_limits(source: Source, tokenizer: TextTokenizer, pairs: Sequence[Pair]) -> dict[str, Limits]:
-    """Return the smallest and the largest input that each product meets, by the name of its module."""
-    limits: dict[str, Limits] = {}
+def measure_limits(source: Source, tokenizer: TextTokenizer, pairs: Sequence[Pair]) -> dict[str, ChannelLimits]:
+    """Return the smallest and the largest input that each product meets in each channel, by the name of its module."""
+    limits: dict[str, ChannelLimits] = {}
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
         def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            low, high = limits.get(name, (0.0, 0.0))
-            limits[name] = (min(low, float(inputs[0].min())), max(high, float(inputs[0].max())))
+            seen = inputs[0].detach().reshape(-1, inputs[0].shape[-1]).numpy()
+            found = ChannelLimits(seen.min(axis=0), seen.max(axis=0))
+            limits[name] = limits[name].joined(found) if name in limits else found
 
         return look
 

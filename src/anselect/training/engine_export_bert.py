@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from anselect.engine.session import OUTPUT
-from anselect.training.engine_export_graph import MICROSOFT, Floats, Graph, Limits, round_weights
+from anselect.training.engine_export_graph import MICROSOFT, ChannelLimits, Floats, Graph, round_weights
 
 INT64: Final = 7
 """ONNX's number for the type."""
@@ -46,7 +46,7 @@ class BertParts:
     head: tuple[HeadLayer, ...]
 
 
-def build_bert(parts: BertParts, limits: Mapping[str, Limits] | None) -> bytes:
+def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> bytes:
     """Build the model file: 8-bit products with the given ranges by module name, or all in 32 bits without them."""
     graph = Graph()
     products = _Products(graph, parts.weights, limits)
@@ -65,14 +65,21 @@ class _Products:
 
     graph: Graph
     weights: Mapping[str, Floats]
-    limits: Mapping[str, Limits] | None
+    limits: Mapping[str, ChannelLimits] | None
 
-    def dense(self, hidden: str, *names: str) -> str:
-        """Multiply once for all the named weights: they read the same activations."""
+    def dense(self, hidden: str, *names: str, single: bool = False) -> str:
+        """Multiply once for all the named weights: they read the same activations.
+
+        `single` says that there may be one row only: 32-bit products take another way for one row than for several,
+        so that such a product is all in 8 bits.
+        """
         weight = np.concatenate([self.weights[f"{name}.weight"].T for name in names], axis=1)
         bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
         if self.limits is not None:
-            return self.graph.dense(hidden, weight, bias, self.limits[names[0]])
+            limits = self.limits[names[0]]
+            if single:
+                return self.graph.dense(hidden, weight, bias, limits.range())
+            return self.graph.mixed_dense(hidden, weight, bias, limits)
         product = self.graph.add("MatMul", hidden, self.graph.constant(weight))
         return self.graph.add("Add", product, self.graph.constant(bias))
 
@@ -90,15 +97,17 @@ class _Layer:
         names = [f"{own}{name}" for name in ("query", "key", "value")]
         if first_only:
             asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
-            query = self.products.dense(asked, names[0])
+            query = self.products.dense(asked, names[0], single=True)
             key, value = graph.split(self.products.dense(hidden, *names[1:]), 2)
         else:
             asked = hidden
             query, key, value = graph.split(self.products.dense(hidden, *names), 3)
         read = graph.add("MultiHeadAttention", query, key, value, domain=MICROSOFT, num_heads=self.parts.heads)
-        attended = self._add(asked, self.products.dense(read, f"{self.prefix}attention.output.dense"), "attention.")
-        inner = graph.add("Gelu", self.products.dense(attended, f"{self.prefix}intermediate.dense"))
-        return self._add(attended, self.products.dense(inner, f"{self.prefix}output.dense"), "")
+        change = self.products.dense(read, f"{self.prefix}attention.output.dense", single=first_only)
+        attended = self._add(asked, change, "attention.")
+        inner = self.products.dense(attended, f"{self.prefix}intermediate.dense", single=first_only)
+        change = self.products.dense(graph.add("Gelu", inner), f"{self.prefix}output.dense", single=first_only)
+        return self._add(attended, change, "")
 
     def _add(self, hidden: str, change: str, where: str) -> str:
         graph, name = self.products.graph, f"{self.prefix}{where}output.LayerNorm"
@@ -137,7 +146,7 @@ def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) ->
     from onnx import helper
 
     for layer in parts.head[:-1]:
-        pooled = graph.add(layer.activation, products.dense(pooled, layer.name))
+        pooled = graph.add(layer.activation, products.dense(pooled, layer.name, single=True))
     weight, bias = fold(parts.weights[f"{parts.head[-1].name}.weight"], parts.weights[f"{parts.head[-1].name}.bias"])
     # A sum over each row by itself; a product of matrices takes another way for one row than for several.
     terms = graph.add("Mul", pooled, graph.constant(weight))
