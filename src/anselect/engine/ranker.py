@@ -52,7 +52,7 @@ class EngineRanker:
         self._cache = cache
         self._steps = _text_steps(self.manifest, folder)
         self.tokenizer = TextTokenizer(folder / TOKENIZER, self.manifest)
-        self._session = ModelSession(folder / MODEL)
+        self._session = ModelSession(folder / MODEL, as_written=self.manifest.precision == "int8")
         self._room = self.manifest.max_tokens - self.tokenizer.template.specials
 
     @property

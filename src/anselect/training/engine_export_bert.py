@@ -54,7 +54,7 @@ def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> 
     for layer in range(parts.layers):
         first_only = layer == parts.layers - 1 and not parts.mean
         hidden = _Layer(parts, products, f"{parts.prefix}encoder.layer.{layer}.").build(hidden, first_only=first_only)
-    pooled = graph.add("ReduceMean", hidden, graph.numbers(1), keepdims=0) if parts.mean else _first(graph, hidden)
+    pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
     _logits(graph, products, parts, pooled)
     return graph.serialize("anselect_engine", {"ids": INT64, "segments": INT64}, OUTPUT, ["rows"])
 
@@ -140,6 +140,11 @@ def _look_up(graph: Graph, table: Floats, ids: str, *, is_rounded: bool) -> str:
 
 def _first(graph: Graph, hidden: str) -> str:
     return graph.add("Squeeze", hidden, graph.numbers(1))
+
+
+def _mean(graph: Graph, hidden: str) -> str:
+    # Over the last axis: over the middle one, one row is added up in another order than several are.
+    return graph.add("ReduceMean", graph.add("Transpose", hidden, perm=[0, 2, 1]), graph.numbers(2), keepdims=0)
 
 
 def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) -> None:
