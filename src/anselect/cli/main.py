@@ -22,6 +22,7 @@ from anselect.cli.explain import explain
 from anselect.cli.export import export
 from anselect.cli.output import print_error, print_note, print_warning
 from anselect.cli.rank import rank
+from anselect.cli.reproduce import reproduce
 from anselect.cli.score import score
 from anselect.cli.train import train
 from anselect.errors import AnselectError
@@ -81,6 +82,7 @@ app.add_typer(data, name="data", no_args_is_help=True)
 app.command()(train)
 app.command()(evaluate)
 app.command()(compare)
+app.command()(reproduce)
 app.command()(export)
 app.command()(doctor)
 
