@@ -19,10 +19,11 @@ from anselect.text.answer_type import AnswerTypeModel
 from anselect.text.answer_type_labels import FINE_TYPES
 from anselect.training.answer_type_data import LabelledQuestion
 from anselect.training.answer_type_ensemble import load_tokenizer, soft_labels, start_student
-from anselect.training.answer_type_export import Limits, write_model, write_tokenizer
+from anselect.training.answer_type_export import write_model, write_tokenizer
 from anselect.training.answer_type_fit import Targets, fit, one_hot, predict
 from anselect.training.answer_type_model import Student
 from anselect.training.answer_type_recipe import Material, Paths, Recipe, read_material
+from anselect.training.engine_export_graph import Limits
 
 logger = logging.getLogger(__name__)
 
