@@ -15,15 +15,14 @@ from anselect.cli.candidates import (
     ModelOption,
     QuestionArgument,
     gather_candidates,
-    note_cut_candidates,
 )
+from anselect.cli.explain_model import Wishes, ask_model
 from anselect.cli.output import print_note
 from anselect.data.files import write_text
-from anselect.errors import UsageError
-from anselect.selector import load
 from anselect.text.entities import load_tagger
-from anselect.text.explain import Explanation, add_ranking
+from anselect.text.explain import Explanation
 from anselect.text.explain import explain as explain_texts
+from anselect.text.explain_evidence import Method
 from anselect.text.highlight import Way
 
 
@@ -47,10 +46,18 @@ def explain(
         typer.Option(help="spaCy pipeline, by name or folder.", metavar="NAME", show_default="first installed"),
     ] = None,
     way: Annotated[Way, typer.Option(help="How matching entities are shown to a model.")] = Way.REPLACE,
+    evidence: Annotated[
+        Method | None, typer.Option(help="Show which words raise or lower the model's score, by this method.")
+    ] = None,
+    heatmap: Annotated[
+        Path | None,
+        typer.Option(help="Draw how the words of question and candidates compare.", metavar="FILE.png|FILE.svg"),
+    ] = None,
 ) -> None:
     """Show the answer type that a question expects and the entities of each candidate, the matching ones bold.
 
-    With --model also the score and the rank that the model gives each candidate.
+    With --model also the score and the rank that the model gives each candidate; with --evidence what each word does
+    to the score, and why the best candidate is scored above the next.
 
     \b
     Examples:
@@ -58,26 +65,19 @@ def explain(
       anselect explain "Who invented the telephone?" "Bell did, in 1876." "It rings."
       anselect explain "Who invented the telephone?" --candidates sentences.txt --format html --output bell.html
       anselect explain "Who invented the telephone?" "Bell did, in 1876." "It rings." --model runs/my-run
+      anselect explain "Who invented the telephone?" "Bell did." "It rings." --model runs/my-run --evidence occlusion
     """
     texts = gather_candidates(candidates, candidates_file)
+    wishes = Wishes(model, evidence, heatmap)
+    wishes.check(texts)
     explanation = explain_texts(question, texts, tagger=load_tagger(pipeline) if texts else None, way=way)
-    if model is not None:
-        explanation = _with_scores(explanation, texts, model)
+    explanation = ask_model(explanation, texts, wishes)
     if output is None:
         _print(explanation, output_format)
     else:
         with write_text(output) as file:
             file.write(_render(explanation, output_format))
         print_note(f"wrote {output}")
-
-
-def _with_scores(explanation: Explanation, texts: list[str], model: str) -> Explanation:
-    if not texts:
-        raise UsageError("expected candidates for --model to score, got none: give them after the question")
-    selector = load(model)
-    ranking = selector.rank(explanation.question, texts)
-    note_cut_candidates(ranking)
-    return add_ranking(explanation, ranking, model=selector.description)
 
 
 def _print(explanation: Explanation, output_format: ExplainFormat) -> None:

@@ -8,9 +8,11 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
+from anselect.cli.explain_evidence import STRONG, WORDS_COMPARED, comparison_summary, signed, signs, summary
 from anselect.cli.explain_terminal import MATCH_SIGN, TYPE_WORDS
 from anselect.text.entity_types import ENTITY_LABELS, labels_of
 from anselect.text.explain import ExplainedCandidate, ExplainedEntity, Explanation
+from anselect.text.explain_evidence import CandidateEvidence, Comparison, WordEvidence
 
 PAGE: Final = "explain_page.html"
 # Not allowed in HTML, or invisible there.
@@ -43,7 +45,8 @@ def _candidates(explanation: Explanation) -> str:
         _candidate(candidate, place, explanation) for place, candidate in enumerate(explanation.candidates, start=1)
     ]
     by = f'\n<p class="signs">Scores and ranks by {_escape(explanation.model)}.</p>' if explanation.model else ""
-    return f"<h2>Candidates</h2>{by}\n<ol>\n" + "\n".join(items) + "\n</ol>"
+    why = "" if explanation.comparison is None else "\n" + _comparison(explanation.comparison)
+    return f"<h2>Candidates</h2>{by}\n<ol>\n" + "\n".join(items) + f"\n</ol>{why}"
 
 
 def _candidate(candidate: ExplainedCandidate, place: int, explanation: Explanation) -> str:
@@ -62,6 +65,8 @@ def _candidate(candidate: ExplainedCandidate, place: int, explanation: Explanati
         parts.append(
             f'<p class="reads" dir="auto"><b dir="ltr">what the model reads</b>{_escape(candidate.highlighted)}</p>'
         )
+    if candidate.evidence is not None:
+        parts.append(_evidence(candidate.evidence))
     return "\n".join([*parts, "</li>"])
 
 
@@ -81,6 +86,39 @@ def _mark(entity: ExplainedEntity) -> str:
         f'<mark class="{kind}{" match" if entity.matches else ""}"><bdi>{_escape(entity.text)}</bdi>'
         f'<span class="label" dir="ltr">{_escape(label)}</span></mark>'
     )
+
+
+def _evidence(evidence: CandidateEvidence) -> str:
+    pieces, done = [], 0
+    for word in evidence.words:
+        pieces += [_escape(evidence.text[done : word.start]), _weighed(word)]
+        done = word.end
+    words = "".join([*pieces, _escape(evidence.text[done:])])
+    about = f"which words raise (+) or lower (−) the score: {evidence.method}, {summary(evidence)}"
+    return f'<p class="evidence" dir="auto"><b dir="ltr">{_escape(about)}</b>{words}</p>'
+
+
+def _weighed(word: WordEvidence) -> str:
+    if not word.is_read:
+        return f'<span class="unread">{_escape(word.text)}</span>'
+    kind = "up" if word.value >= 0 else "down"
+    strength = min(1.0, abs(word.value) / STRONG)
+    number = f'<sup dir="ltr">{signed(word.value, 1)}</sup>' if signs(word.value) else ""
+    return f'<span class="{kind}" style="--strength:{strength:.2f}"><bdi>{_escape(word.text)}</bdi>{number}</span>'
+
+
+def _comparison(comparison: Comparison) -> str:
+    head = f"Why {comparison.first + 1} over {comparison.second + 1}"
+    rows = [
+        f"<tr><th><bdi>{_escape(word.text)}</bdi></th>"
+        + "".join(f"<td>{signed(value)}</td>" for value in (word.first, word.second, word.difference))
+        + "</tr>"
+        for word in comparison.words[:WORDS_COMPARED]
+    ]
+    about = _escape(comparison_summary(comparison))
+    names = f"<tr><th>word</th><td>in {comparison.first + 1}</td><td>in {comparison.second + 1}</td><td>difference</td>"
+    table = f'<table class="why">\n{names}</tr>\n' + "\n".join(rows) + "\n</table>"
+    return f'<h2>{head}</h2>\n<p class="signs">{about}</p>\n{table}'
 
 
 def _legend(kind: str, labels: tuple[str, ...]) -> str:

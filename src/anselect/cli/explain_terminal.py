@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from anselect.cli.explain_evidence import Line, comparison_lines, evidence_lines, visible
 from anselect.text.entity_types import labels_of
 from anselect.text.explain import ExplainedCandidate, ExplainedEntity, Explanation
 
@@ -24,8 +24,6 @@ TYPE_WORDS: Final = {
 TYPE_COLOURS: Final = {"ENTY": "magenta", "HUM": "blue", "LOC": "green", "NUM": "yellow"}
 OTHER_COLOUR: Final = "cyan"
 MATCH_SIGN: Final = "✓"
-# U+202D and U+202E turn the direction of everything that follows, our own words included.
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202d\u202e]")
 
 
 def print_explanation(explanation: Explanation) -> None:
@@ -41,7 +39,8 @@ def render_text(explanation: Explanation) -> str:
 
 
 def _write(explanation: Explanation, console: Console) -> None:
-    for lines in [_head(explanation), *_candidates(explanation)]:
+    comparison = [comparison_lines(explanation.comparison)] if explanation.comparison else []
+    for lines in [_head(explanation), *_candidates(explanation), *comparison]:
         for prefix, text in lines:
             if console.is_terminal:
                 # A grid lets wrapped lines hang under the text, not under the prefix.
@@ -54,19 +53,15 @@ def _write(explanation: Explanation, console: Console) -> None:
         console.print()
 
 
-Line = tuple[str, Text]
-"""What stands before a text, and the text."""
-
-
 def _head(explanation: Explanation) -> list[Line]:
     expects = Text.assemble(
         (explanation.answer_type, f"bold {_colour(explanation.answer_type)}"),
         f" {TYPE_WORDS[explanation.answer_type]}",
         f"  (probability {explanation.confidence:.3f}, more exactly {explanation.answer_type_fine})",
     )
-    lines = [("question ", Text(_visible(explanation.question), "bold")), ("expects  ", expects)]
+    lines = [("question ", Text(visible(explanation.question), "bold")), ("expects  ", expects)]
     if explanation.model is not None:
-        lines.append(("scores   ", Text(f"by {_visible(explanation.model)}")))
+        lines.append(("scores   ", Text(f"by {visible(explanation.model)}")))
     if explanation.candidates and not labels_of(explanation.answer_type):
         lines.append((" " * 9, Text("no named entity answers such a question: nothing is highlighted", "dim")))
     return lines
@@ -80,7 +75,7 @@ def _candidates(explanation: Explanation) -> list[list[Line]]:
 
 
 def _candidate(candidate: ExplainedCandidate, number: str) -> list[Line]:
-    text = Text(_visible(candidate.text))
+    text = Text(visible(candidate.text))
     for entity in candidate.entities:
         text.stylize(_style(entity), entity.start, entity.end)
     entities = Text(", ").join(map(_entity, candidate.entities)) if candidate.entities else Text("none", "dim")
@@ -90,14 +85,16 @@ def _candidate(candidate: ExplainedCandidate, number: str) -> list[Line]:
         lines.append((f"{indent}score     ", Text(f"{candidate.score:.4f}, rank {candidate.rank}")))
     lines.append((f"{indent}entities  ", entities))
     if candidate.highlighted != candidate.text:
-        lines.append((f"{indent}reads as  ", Text(_visible(candidate.highlighted))))
+        lines.append((f"{indent}reads as  ", Text(visible(candidate.highlighted))))
+    if candidate.evidence is not None:
+        lines += [(f"{indent}{prefix}", line) for prefix, line in evidence_lines(candidate.evidence)]
     return lines
 
 
 def _entity(entity: ExplainedEntity) -> Text:
     kind = f"{entity.label} → {entity.answer_type}" if entity.answer_type else entity.label
     sign = f" {MATCH_SIGN}" if entity.matches else ""
-    return Text.assemble((_visible(entity.text), _style(entity)), f" [{kind}{sign}]")
+    return Text.assemble((visible(entity.text), _style(entity)), f" [{kind}{sign}]")
 
 
 def _style(entity: ExplainedEntity) -> str:
@@ -106,8 +103,3 @@ def _style(entity: ExplainedEntity) -> str:
 
 def _colour(answer_type: str | None) -> str:
     return TYPE_COLOURS.get(answer_type or "", OTHER_COLOUR)
-
-
-def _visible(text: str) -> str:
-    """Replace control characters one by one: offsets stay true, and no candidate can drive the terminal."""
-    return _CONTROL.sub(lambda match: " " if match.group() in "\t\n\r" else "\ufffd", text)

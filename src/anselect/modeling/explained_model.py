@@ -34,6 +34,10 @@ class ExplainedModel:
     """The same ranker behind the face that a selector takes."""
     steps: TextSteps
 
+    def read_texts(self, question: str, candidates: Sequence[str]) -> list[str]:
+        """Return the candidates as the model reads them."""
+        return [read.text for read in prepare_texts(self.steps, question, candidates)[1]]
+
     def evidence(self, question: str, candidates: Sequence[str], method: Method | str) -> list[CandidateEvidence]:
         """Say what each word of each candidate does to its score; raise UsageError for a siamese model."""
         if not isinstance(self.ranker, CrossEncoderRanker):

@@ -10,6 +10,7 @@ from anselect.errors import UsageError
 from anselect.records import Entity, Ranking
 from anselect.text.entities import EntityTagger, load_tagger
 from anselect.text.entity_types import answer_type_of, labels_of
+from anselect.text.explain_evidence import CandidateEvidence, Comparison, compare_evidence
 from anselect.text.highlight import Way, highlight, parse_way
 from anselect.text.texts import require_unicode
 
@@ -58,6 +59,8 @@ class ExplainedCandidate:
     """The model's score; None without a model."""
     rank: int | None = None
     """Place in the model's ranking, from 1."""
+    evidence: CandidateEvidence | None = None
+    """What its words do to the score; None where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class Explanation:
     candidates: tuple[ExplainedCandidate, ...]
     model: str | None = None
     """One line on the model that scored the candidates; None without one."""
+    comparison: Comparison | None = None
+    """Why the first of the ranking stands above the second; None without evidence."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON has it; the names are part of the public surface."""
@@ -112,6 +117,22 @@ def add_ranking(explanation: Explanation, ranking: Ranking, *, model: str) -> Ex
         for index, candidate in enumerate(explanation.candidates)
     )
     return replace(explanation, candidates=tuple(scored), model=model)
+
+
+def replace_read_texts(explanation: Explanation, texts: Sequence[str]) -> Explanation:
+    """Show each candidate as a certain model reads it, which may highlight in another way than asked for, or not."""
+    pairs = zip(explanation.candidates, texts, strict=True)
+    return replace(explanation, candidates=tuple(replace(candidate, highlighted=text) for candidate, text in pairs))
+
+
+def add_evidence(explanation: Explanation, evidence: Sequence[CandidateEvidence]) -> Explanation:
+    """Put evidence beside each candidate, and say why the best is scored above the next, where there are two."""
+    candidates = tuple(
+        replace(candidate, evidence=own) for candidate, own in zip(explanation.candidates, evidence, strict=True)
+    )
+    best = sorted(range(len(evidence)), key=lambda place: -evidence[place].logit)[:2]
+    comparison = compare_evidence(evidence, *best) if len(best) == 2 else None
+    return replace(explanation, candidates=candidates, comparison=comparison)
 
 
 def _explain_candidate(text: str, entities: Sequence[Entity], coarse_type: str, way: Way) -> ExplainedCandidate:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LABEL_CHARACTERS: Final = 28
+LABEL_CHARACTERS: Final = 30
 NORMAL_95: Final = 1.96
 _ERROR: Final[dict[str, Any]] = {"ecolor": "black", "elinewidth": 1.0, "capsize": 2.5}
 
@@ -43,7 +43,9 @@ def draw_systems(systems: Sequence[SystemResult], *, title: str) -> Figure:
             offsets = np.arange(len(systems)) + (place - (len(measures) - 1) / 2) * 0.8 / len(measures)
             axes.barh(offsets, means, 0.8 / len(measures), label=measure, **bar_style(place))
             _whiskers_beside(axes, offsets, means, errors)
-        labels = [f"{textwrap.fill(each.label, LABEL_CHARACTERS)}\n{_seeds(each)}" for each in systems]
+        labels = [
+            f"{textwrap.fill(each.label, LABEL_CHARACTERS, break_on_hyphens=False)}\n{_seeds(each)}" for each in systems
+        ]
         axes.set_yticks(range(len(systems)), labels)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")

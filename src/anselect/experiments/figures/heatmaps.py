@@ -23,6 +23,7 @@ WORDS_PER_LINE: Final = 20
 LONGEST_WORD: Final = 16
 ROW_INCHES: Final = 0.24
 BARS_INCHES: Final = 0.8
+SMALLEST_WRITTEN: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def _draw_evidence(axes: Axes, part: Heatmap, strongest: float) -> None:
         colour, hatch = (COLOURS[0], HATCHES[0]) if value >= 0 else (COLOURS[1], HATCHES[1])
         axes.bar(place, value, 0.8, facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0.0)
         above = "bottom" if value >= 0 else "top"
-        axes.text(place, value, f"{value:+.1f}", ha="center", va=above, fontsize=5.5)
+        if abs(value) >= SMALLEST_WRITTEN:
+            axes.text(place, value, f"{value:+.1f}".replace("-", "−"), ha="center", va=above, fontsize=5.5)
     axes.axhline(0.0, color="black", linewidth=0.6)
     axes.set_ylim(-1.35 * strongest, 1.35 * strongest)
     axes.set_ylabel("logit", fontsize=7)

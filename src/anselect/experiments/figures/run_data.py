@@ -96,7 +96,9 @@ def read_results(runs: Mapping[str, RunFolder], split: str) -> list[SystemResult
         if figures is None:
             continue
         recipe = read_recipe(run)
-        label = f"{recipe.name}, {recipe.model.encoder.rpartition('/')[2]}, {recipe.data.name or 'own files'}"
+        label = (
+            f"{recipe.name}, {Path(recipe.model.encoder).name.removesuffix('.txt')}, {recipe.data.name or 'own files'}"
+        )
         values = gathered.setdefault(label, {measure: [] for measure in MEASURES})
         for measure in MEASURES:
             values[measure].append(figures[measure])

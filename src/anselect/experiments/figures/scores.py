@@ -56,6 +56,7 @@ def draw_calibration(bins: Sequence[Bin], *, title: str) -> Figure:
         for place, count in zip(places, counts, strict=True):
             below.annotate(f"{count:,}", (place, count), (0, 2), textcoords="offset points", ha="center", fontsize=7)
         below.set(xlabel="mean score of the bin", ylabel="candidates\n(log scale)", yscale="log", xlim=(-0.04, 1.04))
+        below.yaxis.set_major_formatter("{x:,.0f}")
         below.set_ylim(0.5, 10 * max([*counts, 1]))
         legend_below(figure, above)
     return figure
