@@ -77,7 +77,15 @@ def test_question_alone_shows_its_type() -> None:
 
 def test_json_has_the_public_names() -> None:
     found = json.loads(run(QUESTION, SENTENCE, "--format", "json", "--way", "mark").stdout)
-    assert list(found) == ["question", "answer_type", "answer_type_fine", "confidence", "candidates", "model"]
+    assert list(found) == [
+        "question",
+        "answer_type",
+        "answer_type_fine",
+        "confidence",
+        "candidates",
+        "model",
+        "comparison",
+    ]
     (candidate,) = found["candidates"]
     assert candidate["highlighted"] == "The first telephone was invented by [ENTITY] Bell [/ENTITY]."
     assert candidate["entities"][1] == {

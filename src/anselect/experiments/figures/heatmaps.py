@@ -58,7 +58,7 @@ def draw_heatmaps(maps: Sequence[Heatmap], *, title: str = "") -> Figure:
     """Draw heat maps under each other, on one scale of colours, with the cosine in every cell."""
     parts = list(chain.from_iterable(each.parts() for each in maps))
     heights = [height for part in parts for height in _heights(part)]
-    columns = max((len(part.candidate) for part in parts), default=1)
+    columns = max([1, *(len(part.candidate) for part in parts)])
     low = min([0.0, *(float(part.cosines.min()) for part in parts if part.cosines.size)])
     with figure_style():
         labels = sum(0.35 + 0.07 * max(map(len, _short(part.candidate)), default=1) for part in parts)

@@ -96,9 +96,8 @@ def read_results(runs: Mapping[str, RunFolder], split: str) -> list[SystemResult
         if figures is None:
             continue
         recipe = read_recipe(run)
-        label = (
-            f"{recipe.name}, {Path(recipe.model.encoder).name.removesuffix('.txt')}, {recipe.data.name or 'own files'}"
-        )
+        encoder = Path(recipe.model.encoder).name.removesuffix(".txt")
+        label = f"{recipe.name}, {encoder}, {'own files' if recipe.data.train else recipe.data.name}"
         values = gathered.setdefault(label, {measure: [] for measure in MEASURES})
         for measure in MEASURES:
             values[measure].append(figures[measure])
