@@ -41,6 +41,14 @@ class TableReader:
         return np.array([VECTORS[word.lower()] for word in text.split()]).reshape(-1, 2)
 
 
+def test_glove_knows_the_words_of_both_texts(tmp_path: Path) -> None:
+    lines = (f"{word} {x} {y}\n" for word, (x, y) in VECTORS.items() if word != "who")
+    (tmp_path / "vectors.txt").write_text("".join(lines))
+    features = open_word_features("glove", str(tmp_path / "vectors.txt"))
+    found = feature_similarity(features, plain_text("made"), plain_text("bell made it"))
+    np.testing.assert_allclose(found.cosines, [[0.0, 1.0, 0.5**0.5]], atol=1e-6)
+
+
 TABLE = WordFeatures(TableReader(), vector_units)
 
 

@@ -46,9 +46,14 @@ class WordFeatures:
     split: Splitter
     max_tokens: int | None = None
 
-    def read(self, text: ReadText) -> tuple[Vectors, list[WordUnit]]:
-        """Return the vectors of a text's tokens and its words."""
-        return np.asarray(self.reader.get(text.text)[: self.max_tokens], dtype=np.float32), self.split(text)
+    def read(self, *texts: ReadText) -> list[tuple[Vectors, list[WordUnit]]]:
+        """Return the vectors of each text's tokens, and its words."""
+        # GloVe's reader knows the words of texts that were announced, and no others.
+        self.reader.prepare(text.text for text in texts)
+        return [
+            (np.asarray(self.reader.get(text.text)[: self.max_tokens], dtype=np.float32), self.split(text))
+            for text in texts
+        ]
 
 
 def open_word_features(kind: str, name: str, *, max_tokens: int = 512) -> WordFeatures:
@@ -64,18 +69,15 @@ def word_features_of(ranker: SiameseRanker) -> WordFeatures:
 
 def feature_similarity(features: WordFeatures, question: ReadText, candidate: ReadText) -> WordSimilarity:
     """Compare words by frozen features: each text is read on its own, nothing was trained."""
-    return _compare(*(features.read(text) for text in (question, candidate)))
+    return _compare(*features.read(question, candidate))
 
 
 def siamese_similarity(
     model: SiameseModel, features: WordFeatures, question: ReadText, candidate: ReadText
 ) -> WordSimilarity:
     """Compare words by the output of a siamese model's encoder layer; without one, by the features."""
-    sides = []
-    for text in (question, candidate):
-        vectors, units = features.read(text)
-        sides.append((_encoded(model, vectors), units))
-    return _compare(*sides)
+    sides = features.read(question, candidate)
+    return _compare(*((_encoded(model, vectors), units) for vectors, units in sides))
 
 
 @torch.inference_mode()

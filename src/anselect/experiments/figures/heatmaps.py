@@ -95,7 +95,7 @@ def _draw_map(axes: Axes, part: Heatmap, columns: int, low: float) -> AxesImage:
     image = axes.imshow(shown, cmap=COLOUR_MAP, vmin=low, vmax=1.0, aspect="auto", extent=extent)
     for (row, column), value in np.ndenumerate(cosines):
         colour = "white" if (value - low) / (1.0 - low) > 0.55 else "black"
-        axes.text(column, row, f"{value:.2f}".replace("0.", "."), ha="center", va="center", color=colour, fontsize=5.5)
+        axes.text(column, row, _cosine(value), ha="center", va="center", color=colour, fontsize=5.5)
     axes.set_xticks(range(len(part.candidate)), _short(part.candidate), rotation=60, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(part.question)), _short(part.question))
     axes.set_xlim(-0.5, columns - 0.5)
@@ -117,6 +117,15 @@ def _draw_evidence(axes: Axes, part: Heatmap, strongest: float) -> None:
     axes.tick_params(axis="y", labelsize=6)
     _bare(axes)
     axes.set_xticks(range(len(part.candidate)), _short(part.candidate), rotation=60, ha="right", rotation_mode="anchor")
+
+
+def _cosine(value: float) -> str:
+    """Write a cosine in as little room as possible.
+
+    >>> _cosine(-0.001), _cosine(0.53), _cosine(-0.4)
+    ('.00', '.53', '−.40')
+    """
+    return f"{round(value, 2) + 0.0:.2f}".replace("0.", ".").replace("-", "−")
 
 
 def _bare(axes: Axes) -> None:

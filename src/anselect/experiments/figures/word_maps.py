@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from anselect.config import Recipe
 from anselect.errors import DataError
-from anselect.experiments.figures.heatmaps import WORDS_PER_LINE, Heatmap
+from anselect.experiments.figures.heatmaps import Heatmap
 from anselect.experiments.figures.run_data import ScoredSplit
 from anselect.modeling.explained_model import load_explained_model
 from anselect.modeling.similarity import WordSimilarity, feature_similarity, open_word_features
@@ -14,6 +15,8 @@ from anselect.records import Question
 from anselect.text.explain_texts import plain_text
 from anselect.training.run_folder import RunFolder
 
+MOST_WORDS = 15
+"""Longest candidate to show, in words between blanks: with its punctuation it fits one line."""
 MODEL_WORDS = {"siamese": "siamese encoder", "cross-encoder": "fine-tuned, last layer"}
 
 
@@ -21,7 +24,7 @@ def choose_example(scored: ScoredSplit) -> tuple[str, str, str]:
     """Return a question, its best-scored right candidate and its best-scored wrong one: the first that fit one line."""
     for question, scores in zip(scored.questions, scored.scores, strict=True):
         right, wrong = _best(question, scores, 1), _best(question, scores, 0)
-        if right and wrong and max(len(right.split()), len(wrong.split())) < WORDS_PER_LINE:
+        if right and wrong and max(len(right.split()), len(wrong.split())) <= MOST_WORDS:
             return question.text, right, wrong
     raise DataError("expected a question with a short right and a short wrong candidate, got none")
 
@@ -33,7 +36,7 @@ def word_maps(run: RunFolder, recipe: Recipe, question: str, right: str, wrong: 
     asked = plain_text(question)
     frozen = [feature_similarity(features, asked, plain_text(text)) for text in candidates.values()]
     trained = load_explained_model(run.path).similarities(question, list(candidates.values()))
-    name = recipe.model.encoder.rpartition("/")[2]
+    name = Path(recipe.model.encoder).name.removesuffix(".txt")
     maps = [
         as_heatmap(found, f"{source}: {candidate}")
         for source, own in ((f"frozen features of {name}", frozen), (MODEL_WORDS[recipe.model.kind], trained))
