@@ -8,7 +8,8 @@ import pytest
 
 from anselect.errors import UsageError
 from anselect.records import Entity, Ranking, ScoredCandidate
-from anselect.text.explain import add_ranking, explain
+from anselect.text.explain import add_evidence, add_ranking, explain, replace_read_texts
+from anselect.text.explain_evidence import CandidateEvidence, Method
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,28 @@ def test_explanation_has_exactly_the_public_names_and_values() -> None:
                 ),
                 "score": None,
                 "rank": None,
+                "evidence": None,
             },
         ),
         "model": None,
+        "comparison": None,
     }
     assert json.loads(json.dumps(found))["candidates"][0]["entities"][0]["matches"] is True
+
+
+def test_evidence_explains_the_best_two_in_the_order_of_their_logits() -> None:
+    found = explain("Who?", ["a", "b", "c"], tagger=BellTagger(), detector=lambda _: Type())
+    evidence = [
+        CandidateEvidence(text, Method.OCCLUSION, logit, 0.0, ())
+        for text, logit in zip("abc", (0.1, 2.0, 1.0), strict=True)
+    ]
+    explained = add_evidence(found, evidence)
+    assert [candidate.evidence for candidate in explained.candidates] == evidence
+    assert explained.comparison is not None
+    assert (explained.comparison.first, explained.comparison.second) == (1, 2)
+    one = explain("Who?", ["a"], tagger=BellTagger(), detector=lambda _: Type())
+    assert add_evidence(one, evidence[:1]).comparison is None
+    assert [each.highlighted for each in replace_read_texts(found, ["x", "y", "z"]).candidates] == ["x", "y", "z"]
 
 
 def test_way_changes_only_what_the_model_reads() -> None:
