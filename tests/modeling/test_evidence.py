@@ -19,8 +19,10 @@ from anselect.modeling.heads import HEADS
 from anselect.modeling.losses import cross_entropy
 from anselect.modeling.pair_tokens import encode_pairs
 from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.records import Entity
 from anselect.text.explain_evidence import Method
-from anselect.text.explain_texts import plain_text
+from anselect.text.explain_texts import ReadText, plain_text
+from anselect.text.highlight import Way, highlight
 from tests.training.tiny import WORDS, save_tiny_bert
 
 QUESTION = "who made the lamp"
@@ -136,6 +138,22 @@ def test_candidate_without_words_has_no_evidence(bell_lover: CrossEncoderRanker,
     (found,) = explained(bell_lover, text, method=method)
     assert found.words == ()
     assert found.logit == pytest.approx(found.masked_logit, abs=1e-6)
+
+
+@pytest.mark.parametrize("way", list(Way))
+@pytest.mark.parametrize("method", list(Method))
+def test_highlighted_words_lead_back_to_the_user_s_text(tmp_path: Path, way: Way, method: Method) -> None:
+    torch.manual_seed(0)
+    model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(tmp_path), max_tokens=32)
+    model.add_highlight_tokens(tokenizer, way)
+    text = "Made in Rome, old Bell is"
+    read = highlight(text, [Entity("old Bell", "PERSON", 14, 22)], "HUM", way)
+    ranker = CrossEncoderRanker(model, tokenizer)
+    (found,) = find_evidence(ranker, plain_text(QUESTION), [ReadText(read.text, read)], method=method)
+    assert found.text == text
+    assert all(text[word.start : word.end] == word.text and word.value for word in found.words)
+    entity = ["old", "Bell"] if way is Way.MARK else ["old Bell"]
+    assert [word.text for word in found.words] == ["Made", "in", "Rome", ",", *entity, "is"]
 
 
 def test_unknown_method_is_named(bell_lover: CrossEncoderRanker) -> None:
