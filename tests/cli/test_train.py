@@ -23,6 +23,7 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "model.max_tokens=32",
         "training.learning_rate=3e-3",
         "training.epochs=2",
+        "model.pooling=class",
     ]
     files = ["--train", str(folder / "train.tsv"), "--dev", str(folder / "dev.tsv")]
     return ["minilm-linear", *files, *(part for change in changes for part in ("--set", change))]

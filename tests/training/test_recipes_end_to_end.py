@@ -6,6 +6,7 @@ Only the encoder (or the file of vectors), the tagger, the data and the number o
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,4 +156,5 @@ def assert_texts_are_read_as_the_recipe_says(scores: dict[str, float], recipe: R
     assert (bell == meucci) == (recipe.text.highlight == "replace")
     if recipe.text.highlight == "none":
         is_lower = "uncased" in recipe.model.encoder or "MiniLM" in recipe.model.encoder
-        assert (bell == shouted) == (is_lower or recipe.model.features == "glove")
+        # The same tokens in another place of a batch may differ in the last bit.
+        assert math.isclose(bell, shouted, abs_tol=1e-6) == (is_lower or recipe.model.features == "glove")

@@ -64,8 +64,8 @@ def mean_tau(original: Scores, exported: Scores) -> float:
     """Return the mean of Kendall's τ-b over the questions where it is defined, 1 where there is none.
 
     Example:
-        >>> mean_tau([[0.1, 0.2, 0.3], [0.5]], [[0.1, 0.4, 0.3], [0.7]])
-        0.3333333333333334
+        >>> mean_tau([[0.1, 0.2, 0.3], [0.5]], [[0.3, 0.2, 0.1], [0.7]])
+        -1.0
     """
     try:
         from scipy.stats import kendalltau
