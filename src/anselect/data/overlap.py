@@ -57,8 +57,8 @@ class Dropped:
 def plain_words(text: str) -> str:
     """Return the words of a text in lower case with one blank between: equal for texts that differ in signs only.
 
-    >>> plain_words("Who's  the “CEO” of A.B. Inc.?")
-    'who s the ceo of a b inc'
+    >>> plain_words("Who’s  the “Head” of A.B. Inc.?")
+    'who s the head of a b inc'
     """
     folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     return _NO_WORD.sub(" ", folded).strip()
