@@ -90,11 +90,12 @@ def _print_report(report: ExportReport, folder: Path) -> None:
 
 
 def _export_classifier(model: Path, folder: Path) -> None:
+    from anselect.modeling.checkpoint import model_folder
     from anselect.modeling.export import export_classifier
     from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
     from anselect.training.engine_export import SAMPLES
 
-    ranker = load_ranker(model / "model" if (model / "model").is_dir() else model)
+    ranker = load_ranker(model_folder(model))
     if not isinstance(ranker, CrossEncoderRanker):
         raise UsageError(f"{model}: expected a cross-encoder, got a {type(ranker).__name__}")
     difference = export_classifier(ranker, folder, samples=SAMPLES)

@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 
 from anselect.engine.batching import Batch
 from anselect.errors import DataError, MissingFileError, UsageError
-from anselect.modeling.checkpoint import MANIFEST
+from anselect.modeling.checkpoint import MANIFEST, model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionModel, most_tokens
 from anselect.modeling.encoders import accepted_inputs, quiet
 from anselect.modeling.heads import one_logit
@@ -114,7 +114,7 @@ def load_source(folder: Path) -> Source:
     """
     if not folder.is_dir():
         raise MissingFileError(f"{folder}: no such run or model folder")
-    model = folder / "model" if (folder / "model").is_dir() else folder
+    model = model_folder(folder)
     name = model.resolve().parent.name if model.name == "model" else model.resolve().name
     source = _load_ours(model, name) if (model / MANIFEST).is_file() else _load_classifier(model, name)
     pair_template(source.tokenizer)  # refuses a tokenizer without tokenizer.json, and clears its limits
