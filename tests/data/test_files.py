@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anselect.data.files import file_sha256, read_lines, write_bytes, write_text
+from anselect.data.files import file_sha256, read_json_object, read_lines, write_bytes, write_text
 from anselect.errors import DataError, MissingFileError
 
 
@@ -93,3 +93,30 @@ def test_file_sha256_is_the_known_one(tmp_path: Path) -> None:
     with write_bytes(tmp_path / "a") as file:
         file.write(b"abc")
     assert file_sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_read_json_object_returns_what_the_file_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": [1, "é"]}', encoding="utf-8")
+    assert read_json_object(tmp_path / "a.json", "copy it anew") == {"a": [1, "é"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", r"a\.json: expected JSON, got a damaged file \(.*\): copy it anew"),
+        (b"", r"expected JSON, got a damaged file \(.*\): copy it anew"),
+        (b'{"a": "\xff\xfe"}', r"expected JSON, got a damaged file \(.*\): copy it anew"),
+        (b"[]", "expected a JSON object, got list: copy it anew"),
+        (b"null", "expected a JSON object, got NoneType: copy it anew"),
+    ],
+    ids=["cut", "empty", "wrong_encoding", "list", "null"],
+)
+def test_read_json_object_names_the_file_and_the_repair(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_json_object(tmp_path / "a.json", "copy it anew")
+
+
+def test_read_json_object_says_that_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"a\.json: no such file"):
+        read_json_object(tmp_path / "a.json", "copy it anew")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import secrets
 import shutil
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from anselect.errors import DataError, MissingFileError
 
@@ -72,6 +73,21 @@ def read_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, st
             if number == 1:
                 text = text.removeprefix("\ufeff")
             yield number, text.removesuffix("\n").removesuffix("\r")
+
+
+def read_json_object(path: Path, repair: str) -> dict[str, Any]:
+    """Read a file that holds one JSON object; `repair` ends the message of the DataError for any other content.
+
+    Raises MissingFileError where there is no file.
+    """
+    text = require_file(path).read_bytes()
+    try:
+        content = json.loads(text)
+    except ValueError as error:  # wrong JSON, or wrong UTF-8
+        raise DataError(f"expected JSON, got a damaged file ({error}): {repair}", path=path) from error
+    if not isinstance(content, dict):
+        raise DataError(f"expected a JSON object, got {type(content).__name__}: {repair}", path=path)
+    return content
 
 
 @contextmanager

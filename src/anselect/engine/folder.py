@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from anselect.data.files import file_sha256, present_folder, replace_folder, write_bytes
+from anselect.data.files import file_sha256, present_folder, read_json_object, replace_folder, write_bytes
 from anselect.errors import DataError, HashMismatchError, MissingFileError, UsageError
 
 MANIFEST: Final = "manifest.json"
@@ -70,7 +70,9 @@ def read_manifest(folder: Path) -> Manifest:
     """
     if not folder.is_dir():
         raise MissingFileError(f"{folder}: no such engine folder")
-    content = _read_json(folder)
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"expected {MANIFEST}, it is not there: not an engine folder, or half-written", path=folder)
+    content = read_json_object(folder / MANIFEST, REPAIR)
     found = content.get("format_version")
     if content.get("kind") != KIND or found != FORMAT_VERSION:
         message = f"expected {KIND} version {FORMAT_VERSION}, got {content.get('kind')} version {found}"
@@ -106,19 +108,6 @@ def write_engine(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -
 
 def _with_hashes(manifest: Manifest, hashes: dict[str, str]) -> Manifest:
     return Manifest(**{**asdict(manifest), "sha256": hashes})
-
-
-def _read_json(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise DataError(f"expected {MANIFEST}, it is not there: not an engine folder, or half-written", path=folder)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"expected JSON, got a damaged file ({error}): {REPAIR}", path=path) from error
-    if not isinstance(content, dict):
-        raise DataError(f"expected a JSON object, got {type(content).__name__}: {REPAIR}", path=path)
-    return content
 
 
 # What a value of each field may be; a whole number stands for a float as well.

@@ -9,7 +9,6 @@ baselines.json          question counts, and what rankings that learn nothing ge
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,13 @@ from typing import Any, Final
 
 from anselect.config import Recipe
 from anselect.data.catalogue import dataset_names
+from anselect.data.files import read_json_object
 from anselect.errors import DataError, MissingFileError
 from anselect.training.run_folder import RunFolder, read_recipe
 
 BASELINES_FILE: Final = "baselines.json"
 SPLITS: Final = ("dev", "test")
+REPAIR: Final = "keep the run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def read_kept_runs(folder: Path) -> list[KeptRun]:
 def read_baselines(folder: Path) -> dict[str, Any]:
     """Return what baselines.json holds, empty where there is none."""
     path = folder / BASELINES_FILE
-    return dict(_read_json(path)) if path.is_file() else {}
+    return dict(_read_record(path)) if path.is_file() else {}
 
 
 def group_systems(runs: Sequence[KeptRun]) -> dict[str, list[KeptRun]]:
@@ -87,20 +88,14 @@ def group_systems(runs: Sequence[KeptRun]) -> dict[str, list[KeptRun]]:
 
 
 def _read(path: Path) -> KeptRun:
-    metrics = _read_json(path / "metrics.json")
-    return KeptRun(path, read_recipe(RunFolder(path)), metrics, _read_json(path / "environment.json"))
+    metrics = _read_record(path / "metrics.json")
+    return KeptRun(path, read_recipe(RunFolder(path)), metrics, _read_record(path / "environment.json"))
 
 
-def _read_json(path: Path) -> Mapping[str, Any]:
+def _read_record(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
-        raise MissingFileError(f"{path}: expected a kept run's record, there is none: keep the run again")
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"expected JSON, got: {error}: keep the run again", path=path) from error
-    if not isinstance(value, dict):
-        raise DataError(f"expected an object, got {type(value).__name__}: keep the run again", path=path)
-    return value
+        raise MissingFileError(f"{path}: expected a kept run's record, there is none: {REPAIR}")
+    return read_json_object(path, REPAIR)
 
 
 def _check_systems(runs: Sequence[KeptRun]) -> None:

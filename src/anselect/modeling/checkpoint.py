@@ -20,7 +20,7 @@ from typing import Any, Final
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from anselect.data.files import file_sha256, present_folder, replace_folder
+from anselect.data.files import file_sha256, present_folder, read_json_object, replace_folder
 from anselect.errors import AnselectError, DataError, MissingFileError, UsageError
 from anselect.modeling.cross_encoder import NO_HIGHLIGHT, AnswerSelectionModel
 from anselect.modeling.encoders import quiet
@@ -29,6 +29,7 @@ from anselect.modeling.siamese import SiameseModel
 MANIFEST: Final = "checkpoint.json"
 MODEL_FOLDER: Final = "model"
 CONFIG: Final = "config.json"
+REPAIR: Final = "copy the checkpoint anew, or train again"
 FORMAT_VERSION: Final = 1
 """Grows when a folder of this version can no longer be read as one of the version before."""
 
@@ -96,7 +97,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise MissingFileError(f"{folder}: no such checkpoint folder")
     folder = present
     check_checkpoint(folder)
-    kind = str(_read_json(folder / "config.json").get("model_type"))
+    kind = str(read_json_object(folder / CONFIG, REPAIR).get("model_type"))
     if kind not in MODELS:
         raise DataError(f"expected model_type {' or '.join(MODELS)}, got '{kind}'", path=folder / "config.json")
     model_class: Any = MODELS[kind]
@@ -121,7 +122,7 @@ def check_checkpoint(folder: Path) -> None:
     """Raise DataError unless every file of the folder is the one that was written."""
     if not (folder / MANIFEST).is_file():
         raise DataError(f"expected {MANIFEST}, it is not there: not a checkpoint, or half-written", path=folder)
-    manifest = _read_json(folder / MANIFEST)
+    manifest = read_json_object(folder / MANIFEST, REPAIR)
     found, files = manifest.get("format_version"), manifest.get("files")
     if found != FORMAT_VERSION:
         message = f"expected checkpoint version {FORMAT_VERSION}, got {found} (anselect {manifest.get('anselect')})"
@@ -160,16 +161,6 @@ def _save_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     # The library reports a full disk as a bare Exception. Python, writing the same bytes first, gives an OSError.
     (folder / "tokenizer.json").write_text(tokenizer.backend_tokenizer.to_str(pretty=True), encoding="utf-8")
     tokenizer.save_pretrained(folder)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"expected JSON, got a damaged file ({error})", path=path) from error
-    if not isinstance(content, dict):
-        raise DataError(f"expected a JSON object, got {type(content).__name__}", path=path)
-    return content
 
 
 @contextmanager
