@@ -12,7 +12,7 @@ import anselect
 from anselect.data.reading import read_questions
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import train_stages
+from anselect.training.bundled.stages import adapt, transfer
 from tests.training.tiny import save_tiny_bert
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel"
@@ -85,7 +85,8 @@ def test_set_that_is_left_out_is_neither_learnt_nor_chosen_by(data: Path, tmp_pa
 
 
 def test_both_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> None:
-    adapted = train_stages(build(data, tmp_path))
+    own = build(data, tmp_path)
+    adapted = adapt(own, transfer(own))
     assert json.loads((adapted / "metrics.json").read_text())["recipe"] == "bundled-adapt"
     assert (tmp_path / "transfer" / "metrics.json").is_file()
     ranking = anselect.load(adapted).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from anselect.training.bundled.near_words import NearWords
+
 SWAPPED_TYPES: Final = ("HUM", "LOC", "NUM")
 """Coarse answer types whose answers cannot be mistaken for each other's."""
 _LEADING_WORDS: Final = frozenset(
@@ -45,6 +47,23 @@ _FILLERS: Final = frozenset(["the", "a", "an", "some", "his", "her", "its", "the
 _ARTICLE_AT_END: Final = re.compile(r"\b(?:the|a|an)\s*$", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 _FEWEST_TOPIC_CHARACTERS: Final = 4
+_KEPT_WORDS: Final = 0.2
+_FUNCTION_WORDS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "about after also been before does during from have into many more most much only other over than that their "
+        "them then there these they this those through under upon used were what when where which while whom whose "
+        "with would",
+    )
+)
+_ECHOES: Final = (
+    "Many people ask {question}.",
+    "Find out {question} and much more.",
+    "It is still disputed {question}.",
+    "This article is about {question}.",
+    "The question {question} has often been asked.",
+    "I would also like to know {question}.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +146,30 @@ def without_topic(item: Answered, chance: random.Random) -> str | None:
         pronoun = chance.choice(["He", "She", "They"])
     head = _ARTICLE_AT_END.sub("", item.sentence[:start])
     return head + (pronoun if not head.strip() else pronoun.lower()) + item.sentence[end:]
+
+
+def in_other_words(item: Answered, near: NearWords, chance: random.Random) -> str:
+    """Replace words shared with the question, clear of the answer, by words of near meaning."""
+    asked = {word.lower() for word in _WORD.findall(item.question)} - _FUNCTION_WORDS
+    hidden = item.sentence.find(item.answer)
+
+    def other(word: re.Match[str]) -> str:
+        in_answer = hidden <= word.start() < hidden + len(item.answer)
+        if in_answer or word[0].lower() not in asked or chance.random() < _KEPT_WORDS:
+            return word[0]
+        return near.draw(word[0], chance) or word[0]
+
+    return _WORD.sub(other, item.sentence)
+
+
+def echo(question: str, chance: random.Random) -> str:
+    """Return a sentence that says the question again and answers nothing.
+
+    >>> echo("Who made it?", random.Random(1))
+    'Find out who made it and much more.'
+    """
+    asked = question.strip().rstrip("? ")
+    return chance.choice(_ECHOES).format(question=asked[:1].lower() + asked[1:])
 
 
 def _longest_shared(item: Answered) -> tuple[int, int] | None:

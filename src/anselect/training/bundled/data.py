@@ -13,7 +13,15 @@ from anselect.data.locate import read_split
 from anselect.data.overlap import without_overlap
 from anselect.data.reading import write_questions
 from anselect.records import Question
-from anselect.training.bundled.mixture import ListPlan, sample_lists, span_lists
+from anselect.training.bundled.mixture import (
+    HARD_SHARES,
+    ListPlan,
+    Shares,
+    sample_lists,
+    span_lists,
+    with_fewer_wrong,
+)
+from anselect.training.bundled.near_words import NearWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,10 @@ class Source:
     split: str
     plan: ListPlan
     kind: Literal["spans", "lists"] = "lists"
+    shares: Shares | None = None
+    """How often made-up sentences join lists made of spans."""
+    turn: int = 0
+    """Tells sources of the same split apart: each turn draws anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +45,12 @@ class Mixture:
     transfer: tuple[Source, ...]
     """Questions with passages: broad, and far from the benchmarks."""
     adapt: tuple[Source, ...]
-    """The benchmarks' training parts."""
+    """The benchmarks' training parts, and passages whose shared words mislead."""
     dev: tuple[Source, ...]
     """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question."""
     evaluated: tuple[tuple[str, str], ...]
     """Splits of which no question and no candidate is learnt."""
-    replayed: int = 8
+    replayed: int = 12
     """One of so many transfer questions comes again while adapting, so that what was learnt is not forgotten."""
 
     def stage(self, name: str) -> tuple[Source, ...]:
@@ -54,18 +66,22 @@ class Mixture:
 
 MIXTURE: Final = Mixture(
     transfer=(
-        Source("squad11-train-part", "train", ListPlan(8000), "spans"),
-        Source("squad11-dev", "dev", ListPlan(6000), "spans"),
-        Source("squad20-dev", "dev", ListPlan(3000), "spans"),
-        Source("squadshifts-new-wiki", "test", ListPlan(5000), "spans"),
-        Source("squadshifts-amazon", "test", ListPlan(3000), "spans"),
-        Source("quoref-dev", "dev", ListPlan(1500), "spans"),
+        Source("squad11-train-part", "train", ListPlan(6000), "spans"),
+        Source("squad11-dev", "dev", ListPlan(5000), "spans"),
+        Source("squad20-dev", "dev", ListPlan(2500), "spans"),
+        Source("squadshifts-new-wiki", "test", ListPlan(3500), "spans"),
+        Source("squadshifts-amazon", "test", ListPlan(2000), "spans"),
+        Source("quoref-dev", "dev", ListPlan(1200), "spans"),
     ),
     adapt=(
-        Source("wikiqa", "train", ListPlan(2118, positives=2, negatives=6)),
-        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9)),
+        Source("wikiqa", "train", ListPlan(1300, positives=2, negatives=6)),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=8)),
         Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=5)),
-        Source("insuranceqa", "train", ListPlan(1200, positives=1, negatives=4)),
+        Source("insuranceqa", "train", ListPlan(800, positives=1, negatives=4)),
+        Source("squad11-train-part", "train", ListPlan(1200, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squad11-dev", "dev", ListPlan(1000, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squadshifts-new-wiki", "test", ListPlan(800, negatives=5), "spans", HARD_SHARES, turn=1),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),
@@ -95,9 +111,16 @@ class Build:
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
     data_dir: Path | None = None
 
-    def read(self, name: str, split: str) -> list[Question]:
+    def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
         """Read a split as users write: TrecQA's Penn tokens become text."""
-        return read_split(name, split, data_dir=self.data_dir, detokenize=name == "trecqa")
+        return read_split(name, split, data_dir=self.data_dir, detokenize=detokenize and name == "trecqa")
+
+    def read_both_ways(self, name: str, split: str) -> list[Question]:
+        """Read a split to learn from: every other question of TrecQA keeps its tokens, for users have such files."""
+        questions = self.read(name, split)
+        if name == "trecqa":
+            questions[::2] = self.read(name, split, detokenize=False)[::2]
+        return questions
 
     def is_left_out(self, source: Source) -> bool:
         """Say whether a source belongs to the set that is left out; `semeval` stands for all its years."""
@@ -114,10 +137,7 @@ class StageFiles:
 
 def write_stage(build: Build, stage: str) -> StageFiles:
     """Write a stage's files once (a finished one is kept), with a count of what the audit took out."""
-    files = StageFiles(build.folder / f"{stage}.jsonl", build.folder / "dev.jsonl")
-    build.folder.mkdir(parents=True, exist_ok=True)
-    if not files.dev.is_file():
-        write_questions(_dev_questions(build), files.dev)
+    files = StageFiles(build.folder / f"{stage}.jsonl", write_dev(build))
     if not files.train.is_file():
         kept, counts = _audited(_training_lists(build, stage), build)
         random.Random(build.seed).shuffle(kept)
@@ -127,14 +147,28 @@ def write_stage(build: Build, stage: str) -> StageFiles:
     return files
 
 
+def write_dev(build: Build) -> Path:
+    """Write the dev questions of all sets into one file, once; an id begins with its set's name."""
+    path = build.folder / "dev.jsonl"
+    build.folder.mkdir(parents=True, exist_ok=True)
+    if not path.is_file():
+        write_questions(_dev_questions(build), path)
+    return path
+
+
 def _training_lists(build: Build, stage: str) -> list[Question]:
     lists: list[Question] = []
+    near = NearWords.from_encoder(build.encoder)
     for place, source in enumerate(build.mixture.stage(stage)):
         if build.is_left_out(source):
             continue
-        chance = random.Random(f"{build.seed} {stage} {source.data} {source.split}")
-        make = span_lists if source.kind == "spans" else sample_lists
-        drawn = make(build.read(source.data, source.split), source.plan, chance)
+        turn = f" {source.turn}" if source.turn else ""
+        chance = random.Random(f"{build.seed} {stage} {source.data} {source.split}{turn}")
+        questions = build.read_both_ways(source.data, source.split)
+        if source.kind == "spans":
+            drawn = span_lists(questions, source.plan, chance, source.shares, near)
+        else:
+            drawn = sample_lists(questions, source.plan, chance)
         lists += [replace(question, id=f"{place}-{question.id}") for question in drawn]
     return lists
 
@@ -148,22 +182,17 @@ def _dev_questions(build: Build) -> list[Question]:
         useful = [question for question in known if question.has_positive and question.has_negative]
         chance = random.Random(f"{build.seed} dev {source.data}")
         drawn = chance.sample(useful, min(source.plan.questions, len(useful)))
-        questions += [_shortened(question, source, chance) for question in drawn]
+        for question in drawn:
+            shorter = with_fewer_wrong(question, source.plan.negatives, chance)
+            questions.append(replace(shorter, id=f"{source.data}-{question.id}"))
     return questions
-
-
-def _shortened(question: Question, source: Source, chance: random.Random) -> Question:
-    """Keep every right candidate and so many wrong ones."""
-    wrong = [candidate for candidate in question.candidates if candidate.label == 0]
-    kept = {candidate.id for candidate in chance.sample(wrong, min(source.plan.negatives, len(wrong)))}
-    candidates = tuple(item for item in question.candidates if item.label == 1 or item.id in kept)
-    return replace(question, id=f"{source.data}-{question.id}", candidates=candidates)
 
 
 def _audited(lists: list[Question], build: Build) -> tuple[list[Question], dict[str, dict[str, int]]]:
     counts: dict[str, dict[str, int]] = {}
     for name, split in build.mixture.evaluated:
         # All splits of InsuranceQA draw their wrong answers from one pool.
-        lists, dropped = without_overlap(lists, build.read(name, split), only_correct=name == "insuranceqa")
+        held_out = build.read(name, split) + (build.read(name, split, detokenize=False) if name == "trecqa" else [])
+        lists, dropped = without_overlap(lists, held_out, only_correct=name == "insuranceqa")
         counts[f"{name} {split}"] = asdict(dropped)
     return lists, counts

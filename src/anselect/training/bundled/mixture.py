@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from anselect.records import Candidate, Question
 from anselect.text.answer_type import detect_answer_types
@@ -13,10 +14,13 @@ from anselect.training.bundled.augment import (
     Answered,
     AnswerPool,
     as_users_write,
+    echo,
+    in_other_words,
     with_answer,
     without_answer,
     without_topic,
 )
+from anselect.training.bundled.near_words import NearWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class ListPlan:
     """At most so many questions, drawn at random."""
     positives: int = 1
     negatives: int = 4
+    answerable: bool = False
+    """Only questions that have a right candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,28 @@ class Shares:
     """A wrong sentence of the passage with its shared words gone, so that such a gap is no sign of a right one."""
     elsewhere: float = 0.6
     """A wrong candidate from elsewhere in the same document that shares the most words with the question."""
+    other_words: float = 0.0
+    """The right candidate: words that it shares with the question give way to words of near meaning."""
+    echo: float = 0.0
+    """A wrong candidate: the question said again."""
+
+
+HARD_SHARES: Final = Shares(
+    other_answer=0.9,
+    no_answer=0.6,
+    no_topic=0.5,
+    odd_negative=0.3,
+    elsewhere=0.9,
+    other_words=0.8,
+    echo=0.3,
+)
+"""For lists in which shared words mislead."""
 
 
 def sample_lists(questions: Sequence[Question], plan: ListPlan, chance: random.Random) -> list[Question]:
     """Draw questions, and for each its positives and some of its negatives, shuffled."""
-    drawn = chance.sample(questions, min(plan.questions, len(questions)))
+    known = [question for question in questions if question.has_positive] if plan.answerable else questions
+    drawn = chance.sample(known, min(plan.questions, len(known)))
     lists = []
     for question in drawn:
         right = [candidate for candidate in question.candidates if candidate.label == 1]
@@ -62,9 +85,16 @@ def sample_lists(questions: Sequence[Question], plan: ListPlan, chance: random.R
 
 
 def span_lists(
-    questions: Sequence[Question], plan: ListPlan, chance: random.Random, shares: Shares | None = None
+    questions: Sequence[Question],
+    plan: ListPlan,
+    chance: random.Random,
+    shares: Shares | None = None,
+    near: NearWords | None = None,
 ) -> list[Question]:
-    """Make lists of questions whose right sentences are known with their answers, made-up sentences among them."""
+    """Make lists of questions whose right sentences are known with their answers, made-up sentences among them.
+
+    Without `near` no word gives way to another.
+    """
     shares = shares or Shares()
     drawn = chance.sample(questions, min(plan.questions, len(questions)))
     answered = dict(zip((question.id for question in drawn), _answered(drawn), strict=True))
@@ -77,11 +107,19 @@ def span_lists(
         if item is None:
             texts = [(text, 0) for text in chance.sample(wrong, min(plan.negatives, len(wrong)))]
         else:
-            texts = _list_of(item, wrong, plan, chance, _Making(shares, pool, elsewhere, question))
+            texts = _list_of(item, wrong, plan, chance, _Making(shares, pool, elsewhere, question, near))
         candidates = [Candidate(str(place), text, label) for place, (text, label) in enumerate(texts)]
         if candidates:
             lists.append(_shuffled(question, candidates, chance))
     return lists
+
+
+def with_fewer_wrong(question: Question, wanted: int, chance: random.Random) -> Question:
+    """Keep every right candidate and, drawn at random, so many wrong ones."""
+    wrong = [candidate for candidate in question.candidates if candidate.label == 0]
+    kept = {candidate.id for candidate in chance.sample(wrong, min(wanted, len(wrong)))}
+    candidates = tuple(item for item in question.candidates if item.label == 1 or item.id in kept)
+    return replace(question, candidates=candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +128,7 @@ class _Making:
     pool: AnswerPool
     elsewhere: _Documents
     question: Question
+    near: NearWords | None
 
 
 def _list_of(
@@ -102,8 +141,10 @@ def _list_of(
         made.append(rest)
     if chance.random() < shares.elsewhere and (near := making.elsewhere.nearest(making.question, item.answer, chance)):
         made.append(near)
+    if shares.echo and chance.random() < shares.echo:
+        made.append(echo(item.question, chance))
     others = chance.sample(wrong, min(max(plan.negatives - len(made), 1), len(wrong)))
-    others = [_odd(item, text, chance) if chance.random() < shares.odd_negative else text for text in others]
+    others = [_odd(item, text, chance, making) if chance.random() < shares.odd_negative else text for text in others]
     return [(_right(item, chance, making), 1), *((text, 0) for text in made + others)]
 
 
@@ -112,12 +153,21 @@ def _right(item: Answered, chance: random.Random, making: _Making) -> str:
     if chance.random() < making.shares.same_type and (answer := making.pool.like(item, chance)):
         item = replace(item, sentence=with_answer(item, answer), answer=answer)
     if chance.random() < making.shares.no_topic:
-        return without_topic(item, chance) or item.sentence
+        item = replace(item, sentence=without_topic(item, chance) or item.sentence)
+    return _reworded(item, chance, making)
+
+
+def _odd(item: Answered, text: str, chance: random.Random, making: _Making) -> str:
+    """Do to a wrong sentence what is done to right ones."""
+    changed = without_topic(replace(item, sentence=text, answer="\0"), chance) or text
+    return _reworded(replace(item, sentence=changed, answer="\0"), chance, making)
+
+
+def _reworded(item: Answered, chance: random.Random, making: _Making) -> str:
+    share = making.shares.other_words
+    if making.near is not None and share and chance.random() < share:
+        return in_other_words(item, making.near, chance)
     return item.sentence
-
-
-def _odd(item: Answered, text: str, chance: random.Random) -> str:
-    return without_topic(replace(item, sentence=text, answer="\0"), chance) or text
 
 
 def _answered(questions: Iterable[Question]) -> list[Answered | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from anselect.training.train import train
 
 SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "transfer": {"learning_rate": 1e-4, "epochs": 1, "frozen_layers": 1},
-    "adapt": {"learning_rate": 4e-5, "epochs": 2, "frozen_layers": 1},
+    "adapt": {"learning_rate": 5e-5, "epochs": 1, "frozen_layers": 1},
 }
 COMMON: Final[dict[str, Any]] = {
     "loss": "listwise-and-pointwise",
@@ -37,15 +38,23 @@ def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None
     )
 
 
-def train_stages(build: Build, *, transferred: Path | None = None) -> Path:
-    """Run both stages, or go on with them; return the adapted run's folder.
+def transfer(build: Build) -> Path:
+    """Train on passages, or go on with it; return the run's folder."""
+    run = build.folder / "transfer"
+    train(stage_recipe(build, "transfer", write_stage(build, "transfer")), run)
+    return run
 
-    `transferred` names a finished transfer run to start from: it saw none of the benchmarks, so that models that leave
-    one of them out may share it.
+
+def adapt(build: Build, transferred: Path) -> Path:
+    """Train on from a transferred model, or go on with it; return the run's folder.
+
+    The transferred model saw none of the benchmarks, so that models that leave one of them out may share it.
     """
-    if transferred is None:
-        transferred = build.folder / "transfer"
-        train(stage_recipe(build, "transfer", write_stage(build, "transfer")), transferred)
-    adapted = build.folder / "adapt"
-    train(stage_recipe(build, "adapt", write_stage(build, "adapt"), transferred), adapted)
-    return adapted
+    run = build.folder / "adapt"
+    train(stage_recipe(build, "adapt", write_stage(build, "adapt"), transferred), run)
+    return run
+
+
+def member(build: Build, number: int) -> Build:
+    """Return the building of one of several adapted models, which draw their lists and their order anew."""
+    return replace(build, folder=build.folder / f"member-{number}", seed=build.seed + number)

@@ -1,0 +1,110 @@
+"""Build the model that the package ships: `python -m anselect.experiments.bundled_model --help`.
+
+Comes in: the data sets and a public encoder. Goes out: the engine folder with model card, figures and diagram.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from anselect.data.files import file_sha256, write_text
+from anselect.engine.folder import MODEL, read_manifest
+from anselect.errors import AnselectError
+from anselect.evaluation.calibration import Bin
+from anselect.experiments.figures.scores import draw_calibration
+from anselect.experiments.figures.style import save_figure
+from anselect.training.bundled.card import write_card
+from anselect.training.bundled.data import Build
+from anselect.training.bundled.finish import finish_model
+from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
+from anselect.training.bundled.measure import dev_sets
+from anselect.training.bundled.report import measure_engine
+from anselect.training.bundled.soup import RECORD as SOUP_RECORD
+from anselect.training.bundled.soup import choose_mean
+from anselect.training.bundled.stages import adapt, member, transfer
+
+MEMBERS: Final = 2
+SHIPPED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a stopped building goes on from there.")]
+
+
+@app.command()
+def build(
+    work: Work = Path("runs/bundled"),
+    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = SHIPPED,
+) -> None:
+    """Train, average, export and measure the model; finished parts are not made again."""
+    plan = Build(work)
+    transferred = transfer(plan)
+    members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
+    mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
+    finished = asdict(finish_model(member(plan, 0), mean, output))
+    _describe(plan, output, finished)
+
+
+@app.command()
+def leave_out(
+    work: Work = Path("runs/bundled"),
+    name: Annotated[list[str] | None, typer.Option(help="Only this set; may be repeated.")] = None,
+) -> None:
+    """Train a model without each set and measure it there."""
+    plan = Build(work)
+    typer.echo(json.dumps(leave_each_out(plan, transfer(plan), name or LEFT_OUT), indent=2))
+
+
+@app.command()
+def measure(
+    work: Work = Path("runs/bundled"),
+    output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = SHIPPED,
+) -> None:
+    """Measure the engine folder again and write its card anew."""
+    known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
+    _describe(Build(work), output, known["finish"])
+
+
+def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
+    """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
+    records = {"leave_out": RECORD, "mean": f"mean/{SOUP_RECORD}", "audit": "member-0/adapt.audit.json"}
+    metrics = {
+        **measure_engine(plan, output),
+        "finish": finished,
+        "max_tokens": read_manifest(output).max_tokens,
+        "sha256": file_sha256(output / MODEL),
+        "bytes": (output / MODEL).stat().st_size,
+        **{
+            name: json.loads((plan.folder / file).read_text())
+            for name, file in records.items()
+            if (plan.folder / file).is_file()
+        },
+    }
+    bins = [Bin(**each) for each in finished["bins"]]
+    save_figure(
+        draw_calibration(bins, title="What scores promise, and what came true (dev)"), output / "reliability.svg"
+    )
+    for name, text in (("metrics.json", json.dumps(metrics, indent=2) + "\n"), ("README.md", write_card(metrics))):
+        with write_text(output / name) as file:
+            file.write(text)
+    typer.echo(json.dumps(metrics["sets"], indent=2))
+
+
+def main() -> None:
+    """Run the command; a mistake of the caller is one line on stderr and an exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        app()
+    except AnselectError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise SystemExit(error.exit_code) from error
+
+
+if __name__ == "__main__":
+    main()

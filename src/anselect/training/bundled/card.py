@@ -1,0 +1,116 @@
+"""What was measured of the bundled model in, its model card (Markdown) out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+SET_NAMES: Final[Mapping[str, str]] = {
+    "wikiqa": "WikiQA",
+    "trecqa": "TrecQA",
+    "trecqa (tokens)": "TrecQA, Penn tokens as in its files",
+    "semeval2015": "SemEval-2015",
+    "semeval2016": "SemEval-2016",
+    "semeval2017": "SemEval-2017",
+    "insuranceqa": "InsuranceQA (300 questions, 49 wrong answers each)",
+    "hard": "our hard questions, check half",
+    "plain-hard": "our plainer hard questions, check half",
+}
+ABOUT: Final = """\
+# The bundled ranker
+
+Gives a question and a candidate answer a score: the chance that the candidate answers the question. Made for ranking
+the sentences, passages or comments that a search has found; English; runs on onnxruntime without PyTorch.
+
+* Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0), mean pooling, one logit;
+  8-bit products, except for the channels with the widest ranges.
+* Training, first passages, then benchmarks: sentences of SQuAD 1.1 (part of train, dev), SQuAD 2.0 dev, SQuADShifts
+  (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
+  the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence
+  named), SemEval-2016 (train part 2; free for research) and InsuranceQA (free for research).
+* No question and no candidate of a dev or test part was learnt: what the audit took out is in `metrics.json`.
+* Made by `make model`; every seed is 0 unless a member of the mean says otherwise.
+* Intended use: putting candidates in order, and saying "none of these" below a score of your choice
+  (`Ranking.best(min_score=…)`).
+* Limits: English only; reads {max_tokens} word pieces of question and candidate together (the rest is cut and counted,
+  or read in windows); does not know whether a statement is true; shared words still count for much, see the hard
+  questions.
+"""
+
+
+def write_card(metrics: Mapping[str, Any]) -> str:
+    """Return the model card's text."""
+    parts = [
+        ABOUT.format(max_tokens=metrics["max_tokens"]),
+        _set_table(metrics["sets"]),
+        _leave_out_table(metrics.get("leave_out", {})),
+        _type_table(metrics["answer_types"]),
+        _calibration(metrics["finish"]),
+        f"sha256 of `model.onnx`: `{metrics['sha256']}`, {metrics['bytes'] / 1e6:.1f} MB.\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _set_table(sets: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = ["## Figures on test parts", "", "| set | protocol | questions | measure | model | BM25 | cosine |"]
+    rows.append("|---|---|---|---|---|---|---|")
+    rows += [
+        f"| {SET_NAMES.get(name, name)} | {row['protocol']} | {row['questions']} | {row['measure']} "
+        f"| **{row['model']:.4f}** | {row['bm25']:.4f} | {row['cosine']:.4f} |"
+        for name, row in sets.items()
+    ]
+    rows += ["", "Ties count as a draw of lots. Cosine: the untouched encoder's.", ""]
+    return "\n".join(rows)
+
+
+def _leave_out_table(left_out: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    if not left_out:
+        return ""
+    rows = [
+        "## On what it has never seen",
+        "",
+        "Models made in the same way (one adapted model, 32 bits) without any text of a set, measured there:",
+        "",
+        "| set | measure | model that never saw it | BM25 | cosine |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {SET_NAMES.get(name, name)} | {row['measure']} | **{row['model']:.4f}** "
+        f"| {row['bm25']:.4f} | {row['cosine']:.4f} |"
+        for sets in left_out.values()
+        for name, row in sets.items()
+    ]
+    return "\n".join([*rows, ""])
+
+
+def _type_table(types: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    rows = ["## By expected answer type", "", "| set | type | questions | MAP |", "|---|---|---|---|"]
+    rows += [
+        f"| {SET_NAMES.get(name, name)} | {kind} | {figures['questions']} | {figures['MAP']:.4f} |"
+        for name, kinds in types.items()
+        for kind, figures in kinds.items()
+    ]
+    return "\n".join([*rows, ""])
+
+
+def _calibration(finish: Mapping[str, Any]) -> str:
+    drift = finish["drift"]
+    rows = [
+        "## What scores promise",
+        "",
+        f"Fitted on the dev parts (temperature {finish['temperature']:.3f}, bias {finish['bias']:.3f}); expected "
+        f"calibration error there {finish['calibration_error']:.4f}.",
+        "",
+        "![Reliability diagram](reliability.svg)",
+        "",
+        "| mean score | share right | candidates |",
+        "|---|---|---|",
+    ]
+    rows += [f"| {each['mean_score']:.3f} | {each['share_correct']:.3f} | {each['count']} |" for each in finish["bins"]]
+    rows += [
+        "",
+        f"8 bits against 32 on the dev parts: MAP {drift['map_exported']:.4f} against {drift['map_original']:.4f}, "
+        f"Kendall's τ {drift['kendall_tau']:.4f}.",
+        "",
+    ]
+    return "\n".join(rows)

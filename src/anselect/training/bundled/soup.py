@@ -1,0 +1,59 @@
+"""Trained models of one start in, one model out whose weights are their weighted mean, chosen by dev figures.
+
+Models that were trained from the same start lie in one valley: the mean of their weights ranks better than each of
+them, on what they have not seen above all (Wortsman et al. 2022, model soups and WiSE-FT).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from anselect.data.files import write_text
+from anselect.errors import UsageError
+from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.rankers import TrainedRanker, load_ranker
+from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets
+
+START_SHARES: Final = (0.0, 0.2, 0.4)
+"""How much of the model that the others started from may stay in the mean."""
+RECORD: Final = "soup.json"
+
+
+def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
+    """Return a ranker whose weights are the weighted mean of those of the runs; shares should add up to 1."""
+    first, *others = shares
+    ranker = load_ranker(model_folder(first))
+    weights = {name: value * shares[first] for name, value in ranker.model.state_dict().items()}
+    for run in others:
+        own = load_ranker(model_folder(run)).model.state_dict()
+        if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in weights.items()}:
+            raise UsageError(f"{run}: expected a model of the same form as {first}")
+        for name, value in own.items():
+            weights[name] = weights[name] + shares[run] * value
+    ranker.model.load_state_dict({name: value.to(torch.float32) for name, value in weights.items()})
+    return ranker
+
+
+def choose_mean(runs: Sequence[Path], start: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
+    """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
+
+    What was tried stands in `soup.json`, which comes last: a folder with it is whole and is not made again.
+    """
+    if (folder / RECORD).is_file():
+        return folder
+    tried = []
+    for share in START_SHARES:
+        shares = {run: (1.0 - share) / len(runs) for run in runs} | ({start: share} if share else {})
+        ranker = mean_model(shares)
+        figures = measure_sets(sets, lambda questions, ranker=ranker: ranker.score(questions).scores)  # type: ignore[misc]
+        tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
+        if tried[-1]["mean"] == max(entry["mean"] for entry in tried):  # type: ignore[type-var]
+            ranker.save(folder / "model")
+    with write_text(folder / RECORD) as file:
+        json.dump({"runs": [run.name for run in runs], "start": start.name, "tried": tried}, file, indent=2)
+    return folder

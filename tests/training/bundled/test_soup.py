@@ -1,0 +1,57 @@
+"""The mean of models: weight by weight, chosen by dev figures, made once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from anselect.errors import UsageError
+from anselect.modeling.cross_encoder import AnswerSelectionModel
+from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
+from anselect.training.bundled.measure import NamedSet
+from anselect.training.bundled.soup import choose_mean, mean_model
+from tests.training.tiny import learnable_questions, save_tiny_bert
+
+SETS = [NamedSet("tiny", learnable_questions(6))]
+
+
+def save_model(folder: Path, seed: int, head: str = "sigmoid") -> Path:
+    bert = save_tiny_bert(folder / "bert")
+    torch.manual_seed(seed)
+    model, tokenizer = AnswerSelectionModel.from_encoder(bert, head=head, max_tokens=32)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.add_(torch.randn_like(weights), alpha=0.1)
+    CrossEncoderRanker(model, tokenizer).save(folder / "model")
+    return folder
+
+
+def test_weights_are_the_weighted_mean(tmp_path: Path) -> None:
+    runs = [save_model(tmp_path / str(seed), seed) for seed in (1, 2, 3)]
+    mean = mean_model({runs[0]: 0.5, runs[1]: 0.25, runs[2]: 0.25}).model.state_dict()
+    own = [load_ranker(run / "model").model.state_dict() for run in runs]
+    for name, weights in mean.items():
+        torch.testing.assert_close(weights, 0.5 * own[0][name] + 0.25 * own[1][name] + 0.25 * own[2][name])
+
+
+def test_models_of_different_forms_have_no_mean(tmp_path: Path) -> None:
+    first, other = save_model(tmp_path / "a", 1), save_model(tmp_path / "b", 1, head="fc")
+    with pytest.raises(UsageError, match="expected a model of the same form"):
+        mean_model({first: 0.5, other: 0.5})
+
+
+def test_best_share_of_the_start_is_kept_and_not_chosen_again(tmp_path: Path) -> None:
+    runs, start = [save_model(tmp_path / str(seed), seed) for seed in (1, 2)], save_model(tmp_path / "start", 3)
+    folder = choose_mean(runs, start, SETS, tmp_path / "mean")
+    record = json.loads((folder / "soup.json").read_text())
+    best = max(record["tried"], key=lambda entry: entry["mean"])
+    share = best["start_share"]
+    wanted = mean_model({runs[0]: (1 - share) / 2, runs[1]: (1 - share) / 2} | ({start: share} if share else {}))
+    kept = load_ranker(folder / "model").model.state_dict()
+    for name, weights in wanted.model.state_dict().items():
+        torch.testing.assert_close(kept[name], weights)
+    (runs[0] / "model" / "config.json").unlink()
+    assert choose_mean(runs, start, SETS, folder) == folder
