@@ -42,7 +42,7 @@ def find_panels(result: Mapping[str, Any]) -> Iterator[Panel]:
     for case in result["latency"]:
         sides = case["sides"]
         tails = {side: f"p95 {each['p95_ms']:.0f}" for side, each in sides.items()}
-        title = f"{case['name'].replace(', one question with', ',')}: ms, median"
+        title = f"{case['name'].replace('one question, ', '').replace('one question with ', '')}: ms, median"
         yield Panel(title, {side: each["p50_ms"] for side, each in sides.items()}, False, "{:.0f}", tails)
     starts = result["cold_start"]
     seconds = {side: each["seconds"] for side, each in starts.items()}
@@ -79,7 +79,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_yticks(range(len(panel.values)), [TITLES[side] for side in panel.values], fontsize=7.5)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set(title=panel.title, xlim=(0.0, 1.75 * max(panel.values.values())))
+    axes.set(title=panel.title, xlim=(0.0, 1.9 * max(panel.values.values())))
 
 
 def _ratio(panel: Panel, side: str) -> str:

@@ -131,7 +131,7 @@ def _measure_single(running: Mapping[str, SideProcess], case: Case, options: arg
 
 
 def _about(options: argparse.Namespace) -> dict[str, Any]:
-    versions = {}
+    versions: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
             versions[name] = importlib.metadata.version(name)
