@@ -28,7 +28,7 @@ class Goal:
     def is_met(self) -> bool:
         """Whether the ratio is reached, at equal MAP where MAP is known."""
         is_equal = self.map_difference is None or self.map_difference >= -MAP_TOLERANCE
-        return self.ratio >= self.wanted and is_equal
+        return bool(self.ratio >= self.wanted and is_equal)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""

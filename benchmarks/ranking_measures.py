@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +78,7 @@ def latency_figures(found: Mapping[str, Rounds]) -> dict[str, dict[str, float]]:
     """Return the median and the 95th percentile of one question's time for each side, in milliseconds."""
     figures = {}
     for side, rounds in found.items():
-        p50, p95 = np.percentile(rounds.seconds, [50, 95])
+        p50, p95 = (float(value) for value in np.percentile(rounds.seconds, [50, 95]))
         cpu = float(np.median(rounds.cpu_seconds))
         figures[side] = {"p50_ms": p50 * 1000, "p95_ms": p95 * 1000, "cpu_p50_ms": cpu * 1000}
     return figures
@@ -91,9 +91,3 @@ def count_tokens(case: Case, tokenizer_file: str) -> list[int]:
     tokenizer = Tokenizer.from_file(tokenizer_file)
     pairs = [(question.text, candidate.text) for question in case.questions for candidate in question.candidates]
     return [len(encoding.ids) for encoding in tokenizer.encode_batch(pairs)]
-
-
-def largest_difference(found: Mapping[str, Rounds], sides: Sequence[str]) -> float:
-    """Return the largest difference of one pair's scores between two sides."""
-    first, second = (np.array(found[side].scores) for side in sides)
-    return float(np.abs(first - second).max(initial=0.0))
