@@ -29,12 +29,12 @@ from benchmarks.ranking_sides import OURS, SIDES
 
 PACKAGES = ("onnxruntime", "tokenizers", "torch", "transformers", "sentence-transformers", "openvino", "numpy")
 BACKENDS = {
-    "sentence-transformers' ONNX backend": "optimum-onnx 0.1.0 needs transformers < 4.58, sentence-transformers 6.2 "
-    "needs 5.0 or later: both cannot be installed; ONNX Runtime is measured on the traced model instead",
-    "sentence-transformers' OpenVINO backend": "optimum-intel needs transformers < 5.6 and another torch: not "
-    "installed; OpenVINO, where it is installed, is measured on the traced model instead",
+    "sentence-transformers' ONNX backend": "tried on 2026-11-16: optimum-onnx 0.1.0 needs transformers < 4.58, "
+    "sentence-transformers 6.2 needs 5.0 or later; ONNX Runtime is measured on the traced model instead",
+    "sentence-transformers' OpenVINO backend": "tried on 2026-11-16: optimum-intel needs transformers < 5.6 and began "
+    "to download another torch, so that it was stopped; OpenVINO is measured on the traced model where installed",
 }
-"""Why the best known peers are measured without their wrapper."""
+"""Why the best known peers are measured without their wrapper; not tried again in each run."""
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
