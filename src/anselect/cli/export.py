@@ -47,6 +47,8 @@ def export(
 ) -> None:
     """Write an engine folder that ranks without PyTorch, or a one-logit checkpoint that other rerankers load.
 
+    The latter needs a head of linear, sigmoid or fc; pairs are scored as by the model itself.
+
     \b
     Examples:
       anselect export runs/minilm-linear-all-MiniLM-L6-v2-wikiqa-seed0 engine --data wikiqa
@@ -98,8 +100,13 @@ def _export_classifier(model: Path, folder: Path) -> None:
     ranker = load_ranker(model_folder(model))
     if not isinstance(ranker, CrossEncoderRanker):
         raise UsageError(f"{model}: expected a cross-encoder, got a {type(ranker).__name__}")
-    difference = export_classifier(ranker, folder, samples=SAMPLES)
-    highlight = getattr(ranker.model.config, "highlight", None)
-    if highlight:
-        print_note(f"the model expects highlighted candidates ('{highlight}'): other rerankers will not highlight them")
-    print_note(f"{folder}: scores differ by at most {difference:.1e} from the model's own on {len(SAMPLES)} pairs")
+    written = export_classifier(ranker, folder, samples=SAMPLES)
+    steps = getattr(ranker.model.config, "text_steps", {})
+    if ranker.model.config.highlight:
+        way = ranker.model.config.highlight
+        print_note(f"the model expects highlighted candidates ('{way}'): other rerankers will not highlight them")
+    if steps.get("lower_case"):
+        print_note("the model expects lower-cased texts: other rerankers will not lower-case them")
+    if written.is_modular:
+        print_note("a chain of modules: sentence-transformers reads it from version 5.4 on")
+    print_note(f"{folder}: scores differ by at most {written.largest_difference:.1e} from the model's own")

@@ -1,11 +1,13 @@
 """A plain `*ForSequenceClassification` folder in, a ranker out: cross-encoders that others trained.
 
-One class gives sigmoid(logit), two give P(class 1); pairs are tokenized as for our own models.
+One class gives sigmoid(logit), two give P(class 1); pairs are tokenized as for our own models. Modular folders of
+sentence-transformers (`module_chain`) are read as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -24,7 +26,8 @@ from transformers import (
 
 from anselect.errors import DataError
 from anselect.modeling.cross_encoder import AnswerSelectionModel, most_tokens
-from anselect.modeling.encoders import accepted_inputs, quiet, require_vocabulary
+from anselect.modeling.encoders import accepted_inputs, load_tokenizer, quiet, require_vocabulary
+from anselect.modeling.module_chain import ModuleChain, is_module_chain, read_module_chain
 from anselect.modeling.pair_tokens import pair_template
 from anselect.modeling.scoring import score_pairs
 from anselect.records import Question, ScoredQuestions
@@ -37,7 +40,7 @@ DEFAULT_MAX_TOKENS: Final = 512
 class PairClassifier(nn.Module):
     """The library's classifier with the face of an `AnswerSelectionModel`: it has no use for masks of the sides."""
 
-    def __init__(self, classifier: PreTrainedModel, max_tokens: int) -> None:
+    def __init__(self, classifier: PreTrainedModel | ModuleChain, max_tokens: int) -> None:
         super().__init__()
         self.classifier = classifier
         self.config = classifier.config
@@ -49,7 +52,7 @@ class PairClassifier(nn.Module):
 
     def forward(self, question_mask: Tensor, candidate_mask: Tensor, **inputs: Tensor) -> Any:  # noqa: ANN401 - the library's output
         """Return the classifier's output for B pairs."""
-        return self.classifier(**accepted_inputs(self.classifier, inputs))
+        return self.classifier(**accepted_inputs(cast(PreTrainedModel, self.classifier), inputs))
 
 
 class ClassifierRanker:
@@ -75,23 +78,43 @@ class ClassifierRanker:
 
 def load_classifier(folder: Path, name: str) -> ClassifierRanker:
     """Load a classifier with one or two classes; raises DataError, in one line, for anything else."""
-    try:
-        with quiet():
-            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            _check(config, folder, name)
-            classifier, report = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-            )
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"expected a cross-encoder that can be loaded: {reason}", path=folder) from error
+    return ClassifierRanker(*read_classifier(folder, name), name)
+
+
+def read_classifier(folder: Path, name: str) -> tuple[PairClassifier, PreTrainedTokenizerBase]:
+    """Load the network and the tokenizer of a classifier with one or two classes; raises DataError for others."""
+    with _explained(folder), quiet():
+        if is_module_chain(folder):
+            classifier: PreTrainedModel | ModuleChain = read_module_chain(folder)
+            tokenizer = load_tokenizer(str(folder))
+        else:
+            classifier, tokenizer = _read_plain(folder, name)
+    _check_tokenizer(tokenizer, folder)
+    classifier.eval()
+    return PairClassifier(classifier, _max_tokens(classifier.config, tokenizer)), tokenizer
+
+
+def _read_plain(folder: Path, name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    _check(config, folder, name)
+    classifier, report = AutoModelForSequenceClassification.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+    )
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     missing = sorted(report["missing_keys"])
     if missing:
         raise DataError(f"expected all weights of the model, {len(missing)} are missing ({missing[0]}, …)", path=folder)
-    _check_tokenizer(tokenizer, folder)
-    classifier.eval()
-    return ClassifierRanker(PairClassifier(classifier, _max_tokens(config, tokenizer)), tokenizer, name)
+    return classifier, tokenizer
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn the library's many-line errors into one line."""
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise DataError(f"expected a cross-encoder that can be loaded: {reason}", path=folder) from error
 
 
 def _check(config: PreTrainedConfig, folder: Path, name: str) -> None:
