@@ -23,6 +23,7 @@ from anselect.training.run_folder import RunFolder, read_recipe
 
 BASELINES_FILE: Final = "baselines.json"
 SPLITS: Final = ("dev", "test")
+COMMIT_SHOWN: Final = 12
 REPAIR: Final = "keep the run again"
 
 
@@ -53,6 +54,14 @@ class KeptRun:
         """The data set's name in the catalogue; None for own files."""
         name = self.recipe.data.name
         return name if not self.recipe.data.train and name in dataset_names() else None
+
+    @property
+    def commit(self) -> str:
+        """The commit that trained the run and what is to be known of it, in words."""
+        recorded, later = self.environment.get("commit"), self.environment.get("commit_when_kept")
+        if recorded is None:
+            return f"{later[:COMMIT_SHOWN]} (when kept)" if later else "not known"
+        return str(recorded)[:COMMIT_SHOWN] + (" (with changes)" if self.environment.get("commit_has_changes") else "")
 
     def run_file(self, split: str) -> Path:
         """Return where the ranking of a split lies."""

@@ -1,7 +1,7 @@
 """The folder of one run: what lies where, what is whole, what it was made from.
 
 recipe.toml       the resolved recipe, every key
-environment.json  versions, data files with their sha256, machine
+environment.json  versions, git commit of a checkout, data files with their sha256, machine
 metrics.jsonl     what training logged, a line each
 tensorboard/      the same for TensorBoard
 checkpoints/      checkpoint-<step>/, for resuming; each appears whole, by a rename, and older ones are deleted then
@@ -25,6 +25,7 @@ from typing import Any
 from anselect.config import Recipe, check_recipe, recipe_to_toml
 from anselect.data.files import write_text
 from anselect.errors import DataError, UsageError
+from anselect.training.source_commit import describe_source
 
 PACKAGES = ("anselect", "torch", "transformers", "accelerate", "tokenizers", "numpy", "spacy")
 
@@ -118,7 +119,8 @@ def environment() -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return {"python": platform.python_version(), "machine": platform.machine(), "versions": versions}
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    return {**machine, "versions": versions, **describe_source()}
 
 
 def last_checkpoint(run: RunFolder) -> Path | None:
