@@ -3,9 +3,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check format lint types bench clean
+.PHONY: demo test check format lint types bench model clean
 
-demo: .venv/.installed-demo  ## rank a real question
+demo: .venv/.installed-demo  ## rank a real question with the bundled model
 	$(BIN)/anselect rank "Who invented the telephone?" \
 	  "The telephone rings in the next room." \
 	  "It was raining in Boston." \
@@ -26,13 +26,16 @@ types: .venv/.installed
 	$(BIN)/mypy
 
 bench: .venv/.installed  ## the benchmarks, one after the other
-	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
+	for name in evaluation text training ranking; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+model: .venv/.installed  ## build the bundled model anew: hours; needs the data sets ($$ANSELECT_DATA); resumable
+	$(BIN)/python -m anselect.experiments.bundled_model build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv
 
 .venv/.installed-demo: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --constraint constraints.txt --editable '.[ask]'
+	$(PIP) --constraint constraints.txt --editable .
 	touch $@
 
 # torch comes first and pinned: any other version would pull gigabytes of GPU libraries.

@@ -12,7 +12,7 @@ SET_NAMES: Final[Mapping[str, str]] = {
     "semeval2015": "SemEval-2015",
     "semeval2016": "SemEval-2016",
     "semeval2017": "SemEval-2017",
-    "insuranceqa": "InsuranceQA (300 questions, 49 wrong answers each)",
+    "insuranceqa": "InsuranceQA (150 questions, 19 wrong answers each)",
     "hard": "our hard questions, check half",
     "plain-hard": "our plainer hard questions, check half",
 }

@@ -25,8 +25,8 @@ TEST_SETS: Final = (
     ("semeval2016", "test"),
     ("semeval2017", "test"),
 )
-INSURANCE_QUESTIONS: Final = 300
-INSURANCE_WRONG: Final = 49
+INSURANCE_QUESTIONS: Final = 150
+INSURANCE_WRONG: Final = 19
 """InsuranceQA has hundreds of wrong answers a question: so many of them, drawn at random, are enough to compare on."""
 
 Score = Callable[[Sequence[Question]], Sequence[Sequence[float]]]
