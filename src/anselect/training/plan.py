@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-import torch
-from transformers import PreTrainedModel
+from typing import Any
 
 from anselect.config import Recipe, recipe_to_toml
 from anselect.errors import MissingFileError
+from anselect.modeling.encoders import load_encoder
+from anselect.modeling.rankers import TrainedRanker
+from anselect.modeling.siamese_ranker import SiameseRanker
+from anselect.records import Question
 from anselect.training.batches import Rows, ShareSampler
-from anselect.training.prepare import choose_protocol, read_training_data, text_steps
+from anselect.training.estimate import (
+    Lengths,
+    count_operations,
+    count_weights,
+    estimate_memory,
+    estimate_seconds,
+    padded_tokens,
+)
+from anselect.training.feature_lengths import LengthReader, SideRows
+from anselect.training.prepare import TrainingData, choose_protocol, read_training_data, text_steps
 from anselect.training.sampling import draw_units, padded_share
 from anselect.training.train import build_ranker, build_rows
 
-USEFUL_SHARE: Final = 0.5
-"""Share of the machine's matrix speed that a training was seen to reach."""
-BYTES_PER_PARAMETER: Final = 16
-"""Weight, gradient and Adam's two moments in float32."""
-VALUES_PER_TOKEN_AND_LAYER: Final = 34
-"""Activations kept for the backward pass, in widths of the encoder (Korthikanti et al. 2022, no attention maps)."""
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A training that could be started, with the lengths of what it would read."""
+
+    recipe: Recipe
+    ranker: TrainedRanker
+    splits: Mapping[str, Rows]
+    reader: LengthReader | None
+    """Counts the tokens of features; None for a cross-encoder, whose rows are made of tokens."""
 
 
 def plan_training(recipe: Recipe, *, data_dir: Path | None = None) -> dict[str, Any]:
@@ -36,12 +51,22 @@ def plan_training(recipe: Recipe, *, data_dir: Path | None = None) -> dict[str, 
         "test_questions": len(data.test),
     }
     try:
-        ranker = build_ranker(recipe, text_steps(recipe.text))
+        planned = _prepare(recipe, data)
     except MissingFileError as error:
         return {**plan, "estimate": f"none: {error}"}
+    return {**plan, **_describe_epoch(planned.splits["train"], recipe), **_estimate(planned)}
+
+
+def _prepare(recipe: Recipe, data: TrainingData) -> Planned:
+    ranker = build_ranker(recipe, text_steps(recipe.text))
+    reader = LengthReader(recipe.model) if isinstance(ranker, SiameseRanker) else None
+
+    def rows(questions: Sequence[Question]) -> Rows:
+        return build_rows(ranker, questions, recipe) if reader is None else SideRows(questions, reader, recipe.model)
+
     # Highlighting hardly changes lengths: the plan leaves it out, for tagging takes minutes.
-    rows = build_rows(ranker, data.train, recipe)
-    return {**plan, **_describe_epoch(rows, recipe), **_estimate(ranker.model, rows, recipe)}
+    splits = {"train": rows(data.train), "dev": rows(data.dev), "test": rows(data.test)}
+    return Planned(recipe, ranker, splits, reader)
 
 
 def _describe_epoch(rows: Rows, recipe: Recipe) -> dict[str, Any]:
@@ -57,33 +82,54 @@ def _describe_epoch(rows: Rows, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _estimate(model: PreTrainedModel, rows: Rows, recipe: Recipe) -> dict[str, Any]:
-    config = recipe.training
-    batches = ShareSampler(rows, config).batches()
-    tokens = sum(int(rows.lengths[row]) for batch in batches for unit in batch for row in unit)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    encoder: Any = getattr(model, "encoder", model)
-    embeddings = encoder.get_input_embeddings().weight.numel()
-    # Two operations per weight and token forward, four backward.
-    operations = 6.0 * (parameters - embeddings) * tokens * config.epochs
-    largest = max(
-        sum(len(unit) for unit in batch) * max(rows.lengths[row] for unit in batch for row in unit) for batch in batches
-    )
-    layers, width = encoder.config.num_hidden_layers, encoder.config.hidden_size
-    activations = 4 * VALUES_PER_TOKEN_AND_LAYER * int(largest) // config.accumulation_steps * layers * width
+def _estimate(planned: Planned) -> dict[str, Any]:
+    config, weights = planned.recipe.training, count_weights(planned.ranker.model)
+    batches = _batch_tokens(planned)
+    epochs = config.epochs if weights.trained else 0
+    # Dev is scored after every epoch and, like test, once more at the end.
+    scored = (epochs + 1) * _all_tokens(planned.splits["dev"]) + _all_tokens(planned.splits["test"])
+    operations = count_operations(weights, trained_tokens=epochs * sum(batches), scored_tokens=scored)
+    memory = estimate_memory(weights, max(batches, default=0) // config.accumulation_steps)
     return {
-        "parameters": parameters,
-        "estimated_minutes": round(operations / (_matrix_speed() * USEFUL_SHARE) / 60, 1),
-        "estimated_memory_mb": round((parameters * BYTES_PER_PARAMETER + activations) / 1e6),
+        "parameters": weights.count,
+        "estimated_minutes": round(estimate_seconds(operations + _feature_operations(planned)) / 60, 1),
+        "estimated_memory_mb": round(memory / 1e6),
+        **_notes(planned),
     }
 
 
-def _matrix_speed() -> float:
-    """Measure this machine's float32 operations a second on a matrix product of a training's size."""
-    left, right = torch.rand(1024, 768), torch.rand(768, 3072)
-    left @ right
-    rounds = 10
-    start = time.perf_counter()
-    for _ in range(rounds):
-        left @ right
-    return rounds * 2.0 * 1024 * 768 * 3072 / (time.perf_counter() - start)
+def _batch_tokens(planned: Planned) -> list[int]:
+    """Return how many tokens, padding included, the model computes for each batch of an epoch."""
+    rows = planned.splits["train"]
+    batches = ShareSampler(rows, planned.recipe.training).batches()
+    rows_per_pass = getattr(planned.ranker.model, "rows_per_pass", 0)
+    sides = _sides(rows)
+    return [
+        padded_tokens(sides, {row for unit in batch for row in unit}, rows_per_pass=rows_per_pass) for batch in batches
+    ]
+
+
+def _all_tokens(rows: Rows) -> int:
+    return sum(int(side.sum()) for side in _sides(rows))
+
+
+def _sides(rows: Rows) -> list[Lengths]:
+    """Return the lengths of what a model reads: one row for both texts, or a row for each."""
+    return [rows.lengths, rows.question_lengths] if isinstance(rows, SideRows) else [rows.lengths]
+
+
+def _feature_operations(planned: Planned) -> float:
+    """Count what it takes to extract an encoder's features of all texts; other features are looked up, or ELMo's."""
+    if planned.reader is None or planned.recipe.model.features != "encoder":
+        return 0.0
+    encoder = count_weights(load_encoder(planned.recipe.model.encoder))
+    return count_operations(encoder, trained_tokens=0, scored_tokens=planned.reader.tokens)
+
+
+def _notes(planned: Planned) -> dict[str, str]:
+    kinds = {
+        "encoder": "features counted in; those on disk from an earlier run take no time",
+        "elmo": "without ELMo's features, which are extracted once and kept on disk",
+    }
+    note = "" if planned.reader is None else kinds.get(planned.recipe.model.features, "")
+    return {"estimate": note} if note else {}
