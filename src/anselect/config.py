@@ -86,9 +86,15 @@ class ModelConfig(Section):
 class TrainingConfig(Section):
     """How it is trained."""
 
-    loss: Literal["cross-entropy", "cosine-mse", "bertsel", "ranknet", "listwise-softmax", "listwise-and-pointwise"] = (
-        "cross-entropy"
-    )
+    loss: Literal[
+        "cross-entropy",
+        "cosine-mse",
+        "bertsel",
+        "ranknet",
+        "listwise-softmax",
+        "listwise-and-pointwise",
+        "distillation",
+    ] = "cross-entropy"
     epochs: int = Field(default=3, ge=1)
     batch_size: int = Field(default=32, ge=1)
     """Pairs a step, over all processes; triples for `bertsel` and `ranknet`, questions for the listwise losses."""
@@ -101,7 +107,9 @@ class TrainingConfig(Section):
     """Negatives sampled for each positive and epoch, by the pairwise losses; 0 takes every negative."""
     margin: float = Field(default=0.5, ge=0)
     cross_entropy_weight: float = Field(default=0.5, ge=0)
-    """Of `bertsel` and `listwise-and-pointwise`."""
+    """Of `bertsel`, `listwise-and-pointwise` and `distillation`."""
+    label_weight: float = Field(default=0.3, ge=0, le=1)
+    """`distillation` only: how much the labels count beside the teacher's logits."""
     hinge_weight: float = Field(default=0.5, ge=0)
     frozen_layers: int = Field(default=0, ge=0)
     """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings, are not trained."""

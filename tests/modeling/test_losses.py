@@ -13,6 +13,7 @@ from anselect.modeling.losses import (
     bertsel,
     cosine_mse,
     cross_entropy,
+    distillation,
     listwise_and_pointwise,
     listwise_softmax,
     ranknet,
@@ -93,6 +94,22 @@ def test_listwise_softmax_leaves_out_questions_without_a_positive() -> None:
     assert float(listwise_softmax(logits, labels, torch.ones(2, 2))) == pytest.approx(math.log(2))
 
 
+def test_distillation_known_value() -> None:
+    # Teacher (log 3, 0): shares (3/4, 1/4), chances (3/4, 1/2). Student (0, 0): every logarithm is log 2.
+    both, label = torch.tensor([[True, True]]), torch.tensor([[1, 0]])
+    loss = distillation(tensor([0.0, 0.0]), label, both, teacher=tensor([math.log(3), 0.0]), label_weight=0.0)
+    assert float(loss) == pytest.approx(math.log(2))
+    # Student (1, 0): list log(1 + e) - 3/4; pairs (log(1 + e) - 3/4 + log 2) / 2.
+    loss = distillation(tensor([1.0, 0.0]), label, both, teacher=tensor([math.log(3), 0.0]), label_weight=0.0)
+    assert float(loss) == pytest.approx(0.5 * (1.3132617 - 0.75) + 0.25 * (1.3132617 - 0.75 + 0.6931472))
+
+
+def test_distillation_with_labels_alone_is_listwise_and_pointwise() -> None:
+    values, teacher = values_for("distillation"), tensor([9.0, 1.0, 0.0], [3.0, -4.0, 0.0])
+    with_labels = distillation(values, LABELS, MASK, teacher=teacher, label_weight=1.0)
+    assert with_labels.item() == pytest.approx(listwise_and_pointwise(values, LABELS, MASK).item())
+
+
 def values_for(name: str, *, poison: float = 0.0) -> Tensor:
     """Two questions of three candidates, the last of each masked and filled with `poison`."""
     generator = torch.Generator().manual_seed(1)
@@ -106,9 +123,15 @@ LABELS = torch.tensor([[1, 0, 1], [0, 1, 0]])
 MASK = torch.tensor([[True, True, False], [True, True, False]])
 
 
+def loss_of(name: str, values: Tensor, labels: Tensor, mask: Tensor, *, poison: float = 0.0) -> Tensor:
+    """Apply a loss; one that has a teacher gets the same one each time, its masked entries poisoned."""
+    teacher = tensor([2.0, -1.0, poison], [0.5, 0.0, poison])[:, : values.shape[1]]
+    return LOSSES[name].function(values, labels, mask, **({"teacher": teacher} if name == "distillation" else {}))
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradient_equals_finite_differences(name: str) -> None:
-    assert torch.autograd.gradcheck(lambda values: LOSSES[name].function(values, LABELS, MASK), values_for(name))
+    assert torch.autograd.gradcheck(lambda values: loss_of(name, values, LABELS, MASK), values_for(name))
 
 
 @pytest.mark.parametrize("poison", [1e4, math.nan, math.inf, -math.inf])
@@ -116,7 +139,7 @@ def test_gradient_equals_finite_differences(name: str) -> None:
 def test_masked_entries_change_neither_loss_nor_gradient(name: str, poison: float) -> None:
     clean, poisoned = values_for(name), values_for(name, poison=poison)
     labels = torch.tensor([[1, 0, -100], [0, 1, -100]])
-    losses = [LOSSES[name].function(clean, LABELS, MASK), LOSSES[name].function(poisoned, labels, MASK)]
+    losses = [loss_of(name, clean, LABELS, MASK), loss_of(name, poisoned, labels, MASK, poison=poison)]
     assert torch.equal(losses[0], losses[1])
     gradients = [torch.autograd.grad(loss, values)[0] for loss, values in zip(losses, (clean, poisoned), strict=True)]
     assert torch.equal(gradients[0], gradients[1])
@@ -126,7 +149,7 @@ def test_masked_entries_change_neither_loss_nor_gradient(name: str, poison: floa
 @pytest.mark.parametrize("name", LOSSES)
 def test_nothing_kept_costs_nothing(name: str) -> None:
     values = values_for(name)
-    loss = LOSSES[name].function(values, LABELS, torch.zeros_like(MASK))
+    loss = loss_of(name, values, LABELS, torch.zeros_like(MASK))
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == 0.0
     assert values.grad is not None
@@ -135,6 +158,5 @@ def test_nothing_kept_costs_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if loss.grouped])
 def test_padding_candidates_does_not_change_grouped_losses(name: str) -> None:
-    function = LOSSES[name].function
-    narrow = function(values_for(name)[:, :2], LABELS[:, :2], MASK[:, :2])
-    assert function(values_for(name), LABELS, MASK).item() == pytest.approx(narrow.item())
+    narrow = loss_of(name, values_for(name)[:, :2], LABELS[:, :2], MASK[:, :2])
+    assert loss_of(name, values_for(name), LABELS, MASK).item() == pytest.approx(narrow.item())

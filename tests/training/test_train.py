@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,30 @@ def weights(run: Path) -> str:
 def test_every_head_learns_twenty_questions(folder: Path, tmp_path: Path, head: str, loss: str) -> None:
     metrics = train(tiny_recipe(folder, head=head, loss=loss, epochs=6), tmp_path / "run")
     assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+def test_student_learns_what_the_teacher_says(folder: Path, tmp_path: Path) -> None:
+    taught = [
+        replace(
+            question,
+            candidates=tuple(
+                # The labels say nothing: the teacher alone knows.
+                replace(candidate, label=int(place == 0), metadata={"teacher_logit": "4" if candidate.label else "-4"})
+                for place, candidate in enumerate(question.candidates)
+            ),
+        )
+        for question in learnable_questions(20)
+    ]
+    write_questions(taught, tmp_path / "taught.jsonl")
+    recipe = tiny_recipe(folder, head="sigmoid", loss="distillation", label_weight=0.1, epochs=6)
+    data = recipe.data.model_copy(update={"train": str(tmp_path / "taught.jsonl"), "train_questions": "all"})
+    metrics = train(recipe.model_copy(update={"data": data}), tmp_path / "run")
+    assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+def test_distillation_without_a_teacher_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="distillation needs a teacher_logit for every training candidate: 0 of"):
+        train(tiny_recipe(folder, head="sigmoid", loss="distillation"), tmp_path / "run")
 
 
 def test_training_goes_on_from_a_trained_run(folder: Path, tmp_path: Path) -> None:

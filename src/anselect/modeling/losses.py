@@ -1,4 +1,4 @@
-"""Scores, labels and a mask come in, one number goes out: the papers' training losses and three of our own, by name.
+"""Scores, labels and a mask come in, one number goes out: the papers' training losses and four of our own, by name.
 
 All are means over what the mask keeps, 0 where it keeps nothing; masked entries give no gradient, whatever they hold.
 Q questions × C candidates, except for the pointwise losses, which take any leading shape.
@@ -105,6 +105,33 @@ def listwise_and_pointwise(logits: Tensor, labels: Tensor, mask: Tensor, *, entr
     return (1.0 - entropy_weight) * listwise_softmax(logits, labels, mask) + entropy_weight * pointwise
 
 
+def distillation(
+    logits: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    teacher: Tensor,
+    entropy_weight: float = 0.5,
+    label_weight: float = 0.3,
+) -> Tensor:
+    """Cross-entropy with a teacher's softmax over each list and sigmoid of each pair, labels mixed in; all (Q, C).
+
+    w · listwise-and-pointwise with the labels + (1 - w) · the same with the teacher's shares and probabilities; λ
+    weighs the pointwise part in both. Example: logits = teacher = [[0, 0]], w = 0 → 0.5 log 2 + 0.5 log 2 = 0.693.
+    """
+    kept = mask.bool()
+    lowest = torch.finfo(logits.dtype).min
+    shares = torch.softmax(teacher.masked_fill(~kept, lowest), dim=1).masked_fill(~kept, 0.0)
+    log_shares = torch.log_softmax(logits.masked_fill(~kept, lowest), dim=1).masked_fill(~kept, 0.0)
+    listwise = _mean(-(shares * log_shares).sum(dim=1), kept.any(dim=1))
+    each = functional.binary_cross_entropy_with_logits(
+        _zeroed(logits, kept), torch.sigmoid(_zeroed(teacher, kept)), reduction="none"
+    )
+    soft = (1.0 - entropy_weight) * listwise + entropy_weight * _mean(each, kept)
+    hard = listwise_and_pointwise(logits, labels, mask, entropy_weight=entropy_weight)
+    return label_weight * hard + (1.0 - label_weight) * soft
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A loss with what it needs from the model."""
@@ -123,6 +150,7 @@ LOSSES: Final[Mapping[str, Loss]] = {
     "ranknet": Loss(ranknet, "logit", grouped=True),
     "listwise-softmax": Loss(listwise_softmax, "logit", grouped=True),
     "listwise-and-pointwise": Loss(listwise_and_pointwise, "logit", grouped=True),
+    "distillation": Loss(distillation, "logit", grouped=True),
 }
 
 

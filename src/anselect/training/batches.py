@@ -29,6 +29,10 @@ class Rows(Protocol):
         """1 or 0 for each row."""
 
     @property
+    def teacher(self) -> Sequence[float]:
+        """A teacher's logit for each row; empty where there is no teacher."""
+
+    @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """Tokens of each row, special ones included."""
 
@@ -112,7 +116,15 @@ class ShareDataset(Dataset[Tensors]):
             mask[index, : len(unit)] = True
         units = {"unit_places": places, "unit_labels": labels, "unit_mask": mask}
         tensors = {name: torch.from_numpy(array) for name, array in units.items()}
+        if self._rows.teacher:
+            tensors["unit_teacher"] = self._teacher(share, width)
         return {**self._rows.collate(rows), **tensors, "unit_weight": torch.tensor(share.weight)}
+
+    def _teacher(self, share: Share, width: int) -> torch.Tensor:
+        logits = torch.zeros(len(share.units), width)
+        for index, unit in enumerate(share.units):
+            logits[index, : len(unit)] = torch.tensor([self._rows.teacher[row] for row in unit])
+        return logits
 
 
 class EpochLoader(DataLoader[Tensors]):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ from anselect.modeling.siamese_ranker import FeatureReader
 from anselect.records import Question
 from anselect.training.batches import Tensors
 
+TEACHER: Final = "teacher_logit"
+"""Where a candidate of a training file has what a teacher said of it, for the loss `distillation`."""
+
 
 class TextRows:
     """The pairs of labelled questions as text; an unlabelled candidate is refused, an empty question passed over."""
@@ -22,6 +27,7 @@ class TextRows:
     def __init__(self, questions: Sequence[Question]) -> None:
         self.groups: list[list[int]] = []
         self.labels: list[int] = []
+        self.teacher: list[float] = []
         self.questions: list[str] = []
         self.candidates: list[str] = []
         for question in questions:
@@ -33,10 +39,23 @@ class TextRows:
                     )
                     raise DataError(message)
                 self.labels.append(candidate.label)
+                if TEACHER in candidate.metadata:
+                    self.teacher.append(_as_logit(candidate.metadata[TEACHER], question.id, candidate.id))
                 self.questions.append(question.text)
                 self.candidates.append(candidate.text)
             if len(self.labels) > start:
                 self.groups.append(list(range(start, len(self.labels))))
+
+
+def _as_logit(value: str, question_id: str, candidate_id: str) -> float:
+    try:
+        logit = float(value)
+    except ValueError:
+        logit = math.nan
+    if not math.isfinite(logit):
+        where = f"question {question_id!r}, candidate {candidate_id!r}"
+        raise DataError(f"expected a finite number as {TEACHER}, got {value!r} for {where}")
+    return logit
 
 
 class TokenRows(TextRows):

@@ -37,7 +37,7 @@ def draw_units(
     """Draw the units of one epoch; `groups` holds the row numbers of each question, `seed` is (seed, epoch)."""
     if loss in {"bertsel", "ranknet"}:
         return _pairwise(groups, labels, negatives, np.random.default_rng([*seed, 1]))
-    if loss in {"listwise-softmax", "listwise-and-pointwise"}:
+    if loss in {"listwise-softmax", "listwise-and-pointwise", "distillation"}:
         random = np.random.default_rng([*seed, 1])
         return _listwise(groups, labels, random, needs_both=loss == "listwise-softmax")
     return Units([(row,) for group in groups for row in group], left_out=0)

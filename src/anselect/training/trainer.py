@@ -50,6 +50,9 @@ class SelectionTrainer(Trainer):
         if config.gradient_checkpointing and not getattr(trained, "supports_gradient_checkpointing", False):
             name = type(trained).__name__
             raise UsageError(f"{name} has no gradient checkpointing: set training.gradient_checkpointing to false")
+        if config.loss == "distillation" and len(rows.teacher) < len(rows.labels):
+            known = f"{len(rows.teacher)} of {len(rows.labels)} have one"
+            raise DataError(f"distillation needs a teacher_logit for every training candidate: {known}")
         self._rows, self._config, self._run = rows, config, run
         self._measure, self._save_best = measure, save_best
         super().__init__(
@@ -69,7 +72,7 @@ class SelectionTrainer(Trainer):
         self, model: nn.Module, inputs: Tensors, return_outputs: bool = False, num_items_in_batch: object = None
     ) -> Any:  # noqa: ANN401 - the library's signature
         """Return the loss of the batch's units, weighted by this process's share of the whole batch."""
-        units = {name: inputs.pop(name) for name in ("unit_places", "unit_labels", "unit_mask", "unit_weight")}
+        units = {name: inputs.pop(name) for name in list(inputs) if name.startswith("unit_")}
         output = model(**inputs)
         loss = unit_loss(output, units, self._config) * units["unit_weight"]
         return (loss, output) if return_outputs else loss
@@ -180,7 +183,7 @@ def unit_loss(output: Any, units: Tensors, config: TrainingConfig) -> torch.Tens
         values = one_logit(values)
     elif loss.reads == "logits" and values.shape[-1] == 1:
         values = torch.cat([torch.zeros_like(values), values], dim=-1)  # sigmoid(l) is softmax((0, l))
-    options: dict[str, float] = {}
+    options: dict[str, Any] = {}
     if config.loss == "bertsel":
         options = {
             "entropy_weight": config.cross_entropy_weight,
@@ -189,6 +192,12 @@ def unit_loss(output: Any, units: Tensors, config: TrainingConfig) -> torch.Tens
         }
     elif config.loss == "listwise-and-pointwise":
         options = {"entropy_weight": config.cross_entropy_weight}
+    elif config.loss == "distillation":
+        options = {
+            "teacher": units["unit_teacher"],
+            "entropy_weight": config.cross_entropy_weight,
+            "label_weight": config.label_weight,
+        }
     return loss.function(values[units["unit_places"]], units["unit_labels"], units["unit_mask"], **options)
 
 
