@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,44 @@ def test_engine_in_32_bits_needs_no_questions(model: Path, tmp_path: Path) -> No
     done = CliRunner().invoke(app, ["export", str(model), str(tmp_path / "out"), "--precision", "fp32"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert read_manifest(tmp_path / "out").precision == "fp32"
+
+
+@pytest.mark.parametrize("pooling", ["class", "mean"])
+def test_exported_reranker_ranks_as_the_model_does(tmp_path: Path, pooling: str) -> None:
+    made, tokenizer = AnswerSelectionModel.from_encoder(
+        save_tiny_bert(tmp_path / "bert"), max_tokens=32, pooling=pooling
+    )
+    CrossEncoderRanker(made, tokenizer).save(tmp_path / "model")
+    folders = [str(tmp_path / "model"), str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["export", *folders, "--as", "sentence-transformers"])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "scores differ by at most" in done.stderr
+    assert ("sentence-transformers reads it from version 5.4 on" in done.stderr) == (pooling == "mean")
+    asked = ["rank", "who made the lamp", "the lamp is rome", "bell made the lamp", "a red lamp", "--format", "json"]
+    own, other = (json.loads(CliRunner().invoke(app, [*asked, "--model", folder]).stdout) for folder in folders)
+    own, other = ([(row["index"], row["score"]) for row in found] for found in (own, other))
+    assert [index for index, _ in other] == [index for index, _ in own]
+    assert [score for _, score in other] == pytest.approx([score for _, score in own], abs=1e-5)
+
+
+def test_expected_text_steps_are_told(tmp_path: Path) -> None:
+    made, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(tmp_path / "bert"), max_tokens=32)
+    made.config.text_steps = {"highlight": "none", "pipeline": "", "lower_case": True}
+    CrossEncoderRanker(made, tokenizer).save(tmp_path / "model")
+    arguments = ["export", str(tmp_path / "model"), str(tmp_path / "out"), "--as", "sentence-transformers"]
+    assert "the model expects lower-cased texts" in CliRunner().invoke(app, arguments).stderr
+
+
+def test_engine_of_a_chain_of_modules_is_refused_in_one_line(tmp_path: Path) -> None:
+    made, tokenizer = AnswerSelectionModel.from_encoder(
+        save_tiny_bert(tmp_path / "bert"), max_tokens=32, pooling="mean"
+    )
+    CrossEncoderRanker(made, tokenizer).save(tmp_path / "model")
+    first = ["export", str(tmp_path / "model"), str(tmp_path / "chain"), "--as", "sentence-transformers"]
+    assert CliRunner().invoke(app, first).exit_code == 0
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "chain"), str(tmp_path / "out"), "--precision", "fp32"])
+    assert isinstance(done.exception, AnselectError)
+    assert "expected a model for sequence classification, got BertModel" in str(done.exception)
 
 
 @pytest.mark.parametrize(
