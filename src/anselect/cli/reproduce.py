@@ -113,11 +113,9 @@ def _run(plan: Plan, data_dir: Path | None, budget: float | None) -> dict[Path, 
 
 
 def _estimate_seconds(cell: Cell, data_dir: Path | None) -> float | None:
-    """Estimate a training's length; None where its data or encoder is not at hand, or for features, which are quick."""
+    """Estimate a training's length; None where its data or encoder is not at hand."""
     from anselect.training.plan import plan_training
 
-    if cell.recipe.model.kind == "siamese":
-        return None
     try:
         minutes = plan_training(cell.recipe, data_dir=data_dir).get("estimated_minutes")
     except AnselectError:

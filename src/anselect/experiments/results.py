@@ -139,14 +139,11 @@ def _provenance(runs: Sequence[KeptRun]) -> str:
     ]
     lines += ["", _pipes(header), _pipes(["---"] * len(header))]
     for run in runs:
-        commit = run.environment.get("commit") or run.environment.get("commit_when_kept", "")
-        is_late = "commit" not in run.environment and commit
         files = ", ".join(f"{name} {sha256[:HASH_SHOWN]}" for name, sha256 in run.metrics.get("data_files", {}).items())
         path = run.run_file("test")
         ranking = file_sha256(path)[:HASH_SHOWN] if path.is_file() else "–"
-        commit_text = f"{commit[:HASH_SHOWN]} (when kept)" if is_late else commit[:HASH_SHOWN] or "not known"
         lines.append(
-            _pipes([run.name, run.recipe.name, run.recipe.model.encoder, str(run.seed), commit_text, files, ranking])
+            _pipes([run.name, run.recipe.name, run.recipe.model.encoder, str(run.seed), run.commit, files, ranking])
         )
     return "\n".join(lines) + "\n"
 

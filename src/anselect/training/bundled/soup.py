@@ -19,7 +19,7 @@ from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets
 
-START_SHARES: Final = (0.0, 0.2, 0.4)
+START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
 RECORD: Final = "soup.json"
 
