@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,8 +92,9 @@ def test_rank_refuses_a_score_that_is_no_number() -> None:
         AnswerSelector(BrokenRanker()).rank("q?", ["a"])
 
 
-def test_load_says_that_it_ranks_lexically() -> None:
-    assert "no trained model" in anselect.load().description
+def test_load_without_a_name_gives_the_bundled_model() -> None:
+    assert "bundled model" in anselect.load().description
+    assert anselect.load("bundled").description == anselect.load().description
 
 
 def test_load_of_an_unknown_model_names_it() -> None:
@@ -100,12 +102,39 @@ def test_load_of_an_unknown_model_names_it() -> None:
         anselect.load("runs/none")
 
 
-def test_lexical_scores_lie_between_0_and_1() -> None:
-    ranking = anselect.load().rank(
-        "who sang blue velvet", ["Bobby Vinton sang Blue Velvet", "", "blue", "unrelated words"]
-    )
-    assert ranking[0].index == 0
+def test_bundled_model_ranks_odd_texts_too() -> None:
+    odd = [
+        "",
+        "\0\ud800",
+        "🙂" * 50,
+        "[SEP] [CLS] [MASK]",
+        "Bobby Vinton sang Blue Velvet",
+        "blue velvet sang who " * 400,
+    ]
+    ranking = anselect.load().rank("who sang blue velvet", odd)
+    assert ranking[0].text == "Bobby Vinton sang Blue Velvet"
     assert all(0 < place.score < 1 for place in ranking)
+    assert ranking.cut_candidates == 1
+
+
+def test_long_candidates_can_be_read_in_windows() -> None:
+    late = "The song is old and many have heard it. " * 60 + "Bobby Vinton sang Blue Velvet in 1963."
+    question = "Who sang Blue Velvet?"
+    cut, whole = (anselect.load(long=long).rank(question, [late]) for long in ("cut", "windows"))
+    assert whole[0].score > cut[0].score
+    assert (cut.cut_candidates, whole.cut_candidates) == (1, 0)
+
+
+def test_options_of_the_engine_are_refused_for_other_models(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="windows and caches are for exported models"):
+        anselect.load(tmp_path, long="windows")
+
+
+def test_scores_are_kept_in_a_cache(tmp_path: Path) -> None:
+    texts = ["Bell did.", "It rings."]
+    first, again = (anselect.load(cache=tmp_path).rank("Who invented it?", texts) for _ in range(2))
+    assert [place.score for place in first] == [place.score for place in again]
+    assert any(tmp_path.iterdir())
 
 
 def test_best_candidate_or_none_of_them() -> None:

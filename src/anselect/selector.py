@@ -6,10 +6,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from anselect.errors import AnselectError, MissingExtraError, UsageError
 from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
+
+if TYPE_CHECKING:
+    from anselect.engine.ranker import Long
+
+BUNDLED: Final = Path(__file__).parent / "bundled" / "ranker"
+BUNDLED_NAME: Final = "bundled"
+"""Names the bundled model wherever a model is asked for; a folder of that name is `./bundled`."""
 
 Unranked = Question | tuple[str, Sequence[str]]
 """What `rank_many` takes: a Question record, or (question, candidates) as plain text."""
@@ -24,27 +31,6 @@ class Ranker(Protocol):
 
     def score(self, questions: Sequence[Question]) -> ScoredQuestions:
         """Return one score per candidate, in the order of questions and candidates."""
-
-
-class LexicalRanker:
-    """BM25 over the candidates: shared words only, no training. Stands in where no trained model is at hand.
-
-    A BM25 score b ≥ 0 becomes (b + 0.5) / (b + 1), which keeps the order and lies in [0.5, 1): it is no probability.
-    """
-
-    description = (
-        "lexical ranker (BM25 over the candidates: shared words only, no trained model, scores not calibrated)"
-    )
-
-    def score(self, questions: Sequence[Question]) -> ScoredQuestions:
-        """Score by BM25 with each question's own candidates as the collection."""
-        from anselect.evaluation.lexical import rank_lexically
-
-        found = []
-        for question in questions:
-            scores = rank_lexically(question.text, [candidate.text for candidate in question.candidates])
-            found.append([(score + 0.5) / (score + 1.0) for score in scores])
-        return ScoredQuestions(found)
 
 
 class AnswerSelector:
@@ -95,24 +81,34 @@ class AnswerSelector:
         return Ranking(question.text, tuple(places), scored.cut_candidates, scored.max_tokens)
 
 
-def load(model: str | PathLike[str] | None = None) -> AnswerSelector:
-    """Load a selector by a folder (a run's, a model's, an exported one) or a Hub id; without one the lexical ranker.
+def load(
+    model: str | PathLike[str] | None = None, *, long: Long = "cut", cache: str | PathLike[str] | None = None
+) -> AnswerSelector:
+    """Load the bundled model (None or `bundled`), or one by its folder (a run's, a model's, an exported one) or Hub id.
 
-    A folder that `anselect export` wrote needs neither PyTorch nor a network.
+    The bundled model and every folder that `anselect export` wrote need neither PyTorch nor a network. They alone take
+    the options: `long` says what happens to a candidate that is too long (cut, or read in windows, of which the best
+    counts), `cache` names a folder that keeps scores for the next time.
     """
-    if model is None:
-        return AnswerSelector(LexicalRanker())
+    folder = model_path(model)
     from anselect.engine.folder import is_engine_folder
 
-    if is_engine_folder(Path(model)):
+    if is_engine_folder(folder):
         from anselect.engine.ranker import load_engine
 
-        return AnswerSelector(load_engine(Path(model)))
+        return AnswerSelector(load_engine(folder, long=long, cache=None if cache is None else Path(cache)))
+    if long != "cut" or cache is not None:
+        raise UsageError(f"{model}: windows and caches are for exported models: run `anselect export` first")
     try:
         from anselect.modeling.selector_ranker import load_model_ranker
     except ImportError as error:
         raise MissingExtraError("train", error.name or "torch") from error
-    return AnswerSelector(load_model_ranker(model))
+    return AnswerSelector(load_model_ranker(str(model)))
+
+
+def model_path(model: str | PathLike[str] | None) -> Path:
+    """Return where a model that is named by folder lies; the bundled one for None and `bundled`."""
+    return BUNDLED if model is None or model == BUNDLED_NAME else Path(model)
 
 
 def _as_record(question: str, candidates: Sequence[str]) -> Question:

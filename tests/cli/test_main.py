@@ -64,7 +64,7 @@ def test_rank_reads_candidates_from_stdin_and_prints_json() -> None:
         (1, 1, "Marconi invented radio."),
         (2, 0, "It rains."),
     ]
-    assert "no trained model" in done.stderr
+    assert "ranked by the bundled model" in done.stderr
 
 
 @pytest.mark.parametrize("output_format", ["table", "tsv", "jsonl"])

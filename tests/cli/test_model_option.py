@@ -79,7 +79,8 @@ def test_rank_takes_a_hub_id_and_notes_what_was_cut() -> None:
 def test_rank_says_nothing_of_cutting_where_all_was_read(folder: Path) -> None:
     assert "cut" not in invoke("rank", QUESTION, *CANDIDATES, "--model", str(folder / "model")).stderr
     assert "1 candidate cut to" in invoke("rank", QUESTION, LONG, "--model", str(folder / "model")).stderr
-    assert "cut" not in invoke("rank", QUESTION, LONG * 100).stderr  # the lexical ranker reads everything
+    assert "1 candidate cut to" in invoke("rank", QUESTION, LONG * 100).stderr
+    assert "cut" not in invoke("rank", QUESTION, LONG * 100, "--long", "windows").stderr
 
 
 def test_hub_id_and_folder_are_the_same_model(folder: Path) -> None:

@@ -10,20 +10,19 @@ from typer.testing import CliRunner, Result
 
 from anselect.cli.rank import rank
 
-pytest.importorskip("bm25s")
-
+TELEPHONE = "Alexander Graham Bell invented the telephone in 1876."
 app = typer.Typer()
 app.command()(rank)
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["Who rang the bell?", "It was cold.", "Bell rang the bell.", *arguments])
+    return CliRunner().invoke(app, ["Who invented the telephone?", "It was cold.", TELEPHONE, *arguments])
 
 
 def test_candidates_below_the_lowest_score_are_left_out() -> None:
-    result = run("--min-score", "0.51", "--format", "json")
+    result = run("--min-score", "0.3", "--format", "json")
     assert result.exit_code == 0
-    assert [row["text"] for row in json.loads(result.stdout)] == ["Bell rang the bell."]
+    assert [row["text"] for row in json.loads(result.stdout)] == [TELEPHONE]
 
 
 def test_no_candidate_may_be_left() -> None:

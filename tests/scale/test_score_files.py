@@ -289,15 +289,17 @@ def test_progress_counts_rows(tmp_path: Path) -> None:
 SLOW_RUN = """
 import sys, time
 from pathlib import Path
+from anselect.records import ScoredQuestions
 from anselect.scale.score_files import ScoreOptions, score_file
-from anselect.selector import AnswerSelector, LexicalRanker
 
-class Slow(LexicalRanker):
-    def score(self, questions):
+class Slow:
+    description = "length"
+
+    def score_questions(self, questions):
         time.sleep(0.05)
-        return super().score(questions)
+        return ScoredQuestions([[len(each.text) / 100 for each in question.candidates] for question in questions], 1)
 
-score_file(AnswerSelector(Slow()), Path(sys.argv[1]), Path(sys.argv[2]), ScoreOptions(chunk_rows=10))
+score_file(Slow(), Path(sys.argv[1]), Path(sys.argv[2]), ScoreOptions(chunk_rows=10))
 """
 
 
@@ -318,12 +320,9 @@ def kill_after_progress(source: Path, target: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_process_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("bm25s")
-    from anselect.selector import AnswerSelector, LexicalRanker
-
     rows = [f"{n}\tWho rang {n}?\tbell {k} rang {n + k}" for n in range(120) for k in range(4)]
     source = put(tmp_path / "a.tsv", "question_id\tquestion\tcandidate\n" + "".join(row + "\n" for row in rows))
-    selector, options = AnswerSelector(LexicalRanker()), ScoreOptions(chunk_rows=10)
+    selector, options = LengthSelector(), ScoreOptions(chunk_rows=10)
     score_file(selector, source, tmp_path / "whole.tsv", options)
     for _ in range(3):
         kill_after_progress(source, tmp_path / "b.tsv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,24 @@ CandidatesFile = Annotated[
     typer.Option("--candidates", help="A file with one candidate a line; - for stdin.", metavar="FILE|-"),
 ]
 ModelOption = Annotated[
-    str | None, typer.Option(help="A run's or model's folder, or a Hugging Face Hub id.", metavar="RUN|FOLDER|HUB_ID")
+    str | None,
+    typer.Option(
+        help="A run's or model's folder, or a Hugging Face Hub id; by default the bundled model.",
+        metavar="RUN|FOLDER|HUB_ID",
+    ),
+]
+
+
+class LongCandidates(StrEnum):
+    """What happens to a candidate that is longer than the model reads."""
+
+    cut = "cut"
+    windows = "windows"
+
+
+LongOption = Annotated[
+    LongCandidates,
+    typer.Option(help="Cut a candidate that is too long, or read it in windows, of which the best counts."),
 ]
 
 

@@ -9,6 +9,8 @@ import typer
 from anselect.cli.candidates import (
     CandidatesArgument,
     CandidatesFile,
+    LongCandidates,
+    LongOption,
     ModelOption,
     QuestionArgument,
     gather_candidates,
@@ -24,6 +26,7 @@ def rank(
     candidates: CandidatesArgument = None,
     candidates_file: CandidatesFile = None,
     model: ModelOption = None,
+    long: LongOption = LongCandidates.cut,
     top_k: Annotated[int | None, typer.Option(min=1, help="Show only the best K.")] = None,
     min_score: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out candidates that score less; maybe all of them.")
@@ -41,7 +44,7 @@ def rank(
     texts = gather_candidates(candidates, candidates_file)
     if not texts:
         raise UsageError("expected candidates, got none: give them after the question or with --candidates FILE")
-    selector = load(model)
+    selector = load(model, long=long.value)
     print_note(f"ranked by the {selector.description}")
     ranking = selector.rank(question, texts, top_k=top_k)
     note_cut_candidates(ranking)

@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
+from anselect.cli.candidates import LongCandidates, LongOption, ModelOption
 from anselect.cli.output import print_note, print_warning
 from anselect.data.convert import require_free
 from anselect.data.files import require_file
 from anselect.scale.row_groups import FORMATS
 from anselect.scale.score_files import ScoredFile, ScoreOptions, score_file
 from anselect.scale.score_journal import describe_folder
-from anselect.selector import load
+from anselect.selector import load, model_path
 
 FORMAT_HELP = f"One of {', '.join(FORMATS)}."
 
@@ -24,7 +25,9 @@ FORMAT_HELP = f"One of {', '.join(FORMATS)}."
 def score(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help="Questions and candidates; - is stdin.")],
     target: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File to write; - is stdout, .gz is gzip.")],
-    model: Annotated[str | None, typer.Option(help="A run's or model's folder.", metavar="FOLDER")] = None,
+    model: ModelOption = None,
+    long: LongOption = LongCandidates.cut,
+    cache: Annotated[Path | None, typer.Option(help="Folder that keeps scores for the next time.")] = None,
     input_format: Annotated[str | None, typer.Option(help=f"{FORMAT_HELP} Detected by default.")] = None,
     output_format: Annotated[str | None, typer.Option(help=f"{FORMAT_HELP} By default OUTPUT's ending tells.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUTPUT where it is there already.")] = False,
@@ -37,13 +40,13 @@ def score(
     require_file(source)  # A model takes seconds to load: the user's slips come first.
     if not force:
         require_free(target)
-    selector = load(model)
+    selector = load(model, long=long.value, cache=cache)
     print_note(f"scored by the {selector.description}")
     with _progress_bar() as progress:
         options = ScoreOptions(
             input_format=input_format,
             output_format=output_format,
-            model_key=describe_folder(Path(model)) if model else "",
+            model_key=f"{describe_folder(model_path(model))} {long.value}",
             progress=progress,
         )
         scored = score_file(selector, source, target, options)

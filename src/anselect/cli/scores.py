@@ -1,4 +1,4 @@
-"""What a command calls RUN in, scores out: a run file is read; a run's or model's folder, or a Hub id, scores anew."""
+"""What a command calls RUN in, scores out: a run file is read; a model (folder, Hub id, bundled) scores anew."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from anselect.cli.output import print_note
 from anselect.evaluation.run_scores import RunScores, read_run_scores
 from anselect.records import Question
-from anselect.selector import load
+from anselect.selector import BUNDLED_NAME, load
 
 
 def scores_of(run: Path, questions: Sequence[Question]) -> RunScores:
     """Return the scores that a run file holds, or that a model gives."""
-    if not run.is_dir() and not _is_hub_id(run):
+    if run.as_posix() != BUNDLED_NAME and not run.is_dir() and not _is_hub_id(run):
         return read_run_scores(run, questions)
     selector = load(run.as_posix())
     scored = selector.score_questions(questions)

@@ -18,7 +18,7 @@ from anselect.training.bundled.data import Build, write_dev, write_stage
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
 
-DESCRIPTION: Final = "Anselect's bundled model (all-MiniLM-L6-v2, trained for answer selection, int8)"
+DESCRIPTION: Final = "bundled model (all-MiniLM-L6-v2, trained for answer selection, int8)"
 
 
 @dataclass(frozen=True, slots=True)
