@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anselect.data.files import file_sha256, read_json_object, read_lines, write_bytes, write_text
+from anselect.data.files import copy_folder, file_sha256, read_json_object, read_lines, write_bytes, write_text
 from anselect.errors import DataError, MissingFileError
 
 
@@ -120,3 +120,18 @@ def test_read_json_object_names_the_file_and_the_repair(tmp_path: Path, content:
 def test_read_json_object_says_that_there_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match=r"a\.json: no such file"):
         read_json_object(tmp_path / "a.json", "copy it anew")
+
+
+def test_copied_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path: Path) -> None:
+    for name, file in (("new", "a"), ("old", "b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text(name)
+    copy_folder(tmp_path / "new", tmp_path / "old")
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == {
+        "new/a",
+        "old/a",
+    }
+    with pytest.raises(FileNotFoundError):
+        copy_folder(tmp_path / "none", tmp_path / "old")
+    assert (tmp_path / "old" / "a").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]

@@ -145,6 +145,17 @@ def replace_folder(part: Path, folder: Path) -> None:
     shutil.rmtree(backup, ignore_errors=True)
 
 
+def copy_folder(source: Path, folder: Path) -> None:
+    """Put a copy of a folder into the place of another, or of none; it appears only when complete."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        shutil.copytree(source, part)
+        replace_folder(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
 def present_folder(folder: Path) -> Path | None:
     """Return the folder, its predecessor where a replacement was killed half-way, or None; nothing is changed."""
     return next((place for place in (folder, _backup(folder)) if place.is_dir()), None)

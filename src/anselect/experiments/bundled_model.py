@@ -6,7 +6,6 @@ Comes in: the data sets and a public encoder. Goes out: the engine folder with m
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from anselect.data.files import file_sha256, write_text
+from anselect.data.files import copy_folder, file_sha256, write_text
 from anselect.engine.folder import MODEL, read_manifest
-from anselect.errors import AnselectError
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
@@ -24,11 +22,12 @@ from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
+from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
+from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.soup import RECORD as SOUP_RECORD
-from anselect.training.bundled.soup import choose_mean
 from anselect.training.bundled.stages import adapt, member, transfer
+from anselect.training.module_command import run_command
 
 MEMBERS: Final = 2
 SHIPPED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
@@ -47,8 +46,10 @@ def build(
     transferred = transfer(plan)
     members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
     mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
-    finished = asdict(finish_model(member(plan, 0), mean, output))
-    _describe(plan, output, finished)
+    engine = work / "engine"
+    _describe(plan, engine, asdict(finish_model(member(plan, 0), mean, engine)))
+    # Nothing unfinished ever stands where users load it from.
+    copy_folder(engine, output)
 
 
 @app.command()
@@ -73,7 +74,7 @@ def measure(
 
 def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
     """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
-    records = {"leave_out": RECORD, "mean": f"mean/{SOUP_RECORD}", "audit": "member-0/adapt.audit.json"}
+    records = {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "audit": "member-0/adapt.audit.json"}
     metrics = {
         **measure_engine(plan, output),
         "finish": finished,
@@ -96,15 +97,5 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(metrics["sets"], indent=2))
 
 
-def main() -> None:
-    """Run the command; a mistake of the caller is one line on stderr and an exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    try:
-        app()
-    except AnselectError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise SystemExit(error.exit_code) from error
-
-
 if __name__ == "__main__":
-    main()
+    run_command(app)

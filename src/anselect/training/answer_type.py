@@ -6,15 +6,14 @@ Comes in: Li & Roth's questions, unlabelled questions, a public encoder. Goes ou
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from anselect.errors import AnselectError, MissingExtraError
+from anselect.errors import MissingExtraError
+from anselect.training.module_command import run_command
 
-logger = logging.getLogger(__name__)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 
 DataDir = Annotated[Path, typer.Option(help="Folder with trec-qc, wikiqa, trecqa and transfer.")]
@@ -59,13 +58,8 @@ def _require_torch() -> None:
 
 
 def main() -> None:
-    """Run the command; a mistake of the caller is one line on stderr and an exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    try:
-        app()
-    except AnselectError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise SystemExit(error.exit_code) from error
+    """Run the command."""
+    run_command(app)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,15 @@ import pytest
 from anselect.data.protocols import PROTOCOLS
 from anselect.engine.folder import read_manifest
 from anselect.engine.ranker import load_engine
+from anselect.evaluation.answer_types import values_by_answer_type
 from anselect.records import Question
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.finish import calibrate
-from anselect.training.bundled.measure import NamedSet, hard_sets, mean_figure, measure_sets
-from anselect.training.bundled.report import by_answer_type, compare
+from anselect.training.bundled.measure import NamedSet, evaluate_set, hard_sets, mean_figure, measure_sets, scorer
+from anselect.training.bundled.report import compare
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
-from tests.training.bundled.test_soup import save_model
+from tests.training.bundled.test_mean_model import save_model
 from tests.training.tiny import learnable_questions
 
 QUESTIONS = learnable_questions(20)
@@ -65,7 +66,7 @@ def test_calibrated_scores_promise_what_comes_true(engine: Path) -> None:
 def test_figures_stand_beside_bm25_and_cosine(engine: Path) -> None:
     sets = [NamedSet("tiny", QUESTIONS), *hard_sets("dev")]
     ranker = load_engine(engine)
-    found = compare(sets, lambda questions: ranker.score(questions).scores, str(engine.parent / "run" / "bert"))
+    found = compare(sets, scorer(ranker), str(engine.parent / "run" / "bert"))
     assert [row["questions"] for row in found.values()] == [20, 50, 40]
     assert all(0.0 <= row[name] <= 1.0 for row in found.values() for name in ("model", "bm25", "cosine"))
     # The right candidate's words are the question's: see learnable_questions.
@@ -74,9 +75,10 @@ def test_figures_stand_beside_bm25_and_cosine(engine: Path) -> None:
 
 def test_card_has_every_figure(engine: Path) -> None:
     ranker = load_engine(engine)
-    one = NamedSet("wikiqa", QUESTIONS)
-    types = by_answer_type(one, lambda questions: ranker.score(questions).scores)
-    assert sum(row["questions"] for row in types.values()) == 20
+    evaluation = evaluate_set(NamedSet("wikiqa", QUESTIONS), scorer(ranker))
+    values = values_by_answer_type(evaluation, QUESTIONS)
+    assert sum(map(len, values.values())) == 20
+    types = {kind: {"questions": len(own), "MAP": sum(own) / len(own)} for kind, own in values.items()}
     row = {"protocol": "243", "questions": 243, "measure": "MAP", "model": 0.8411, "bm25": 0.6, "cosine": 0.7}
     drift = {"map_original": 0.9, "map_exported": 0.8999, "kendall_tau": 0.98}
     bins = [{"mean_score": 0.9, "share_correct": 0.88, "count": 7}]

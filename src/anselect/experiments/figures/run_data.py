@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from anselect.config import Recipe
 from anselect.data.protocols import PROTOCOLS
 from anselect.errors import DataError, MissingFileError
+from anselect.evaluation.answer_types import values_by_answer_type
 from anselect.evaluation.calibration import Abstention, measure_abstention
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.labelled_data import read_labelled_questions
@@ -21,7 +21,6 @@ from anselect.evaluation.run_scores import read_run_scores
 from anselect.experiments.figures.bars import SystemResult
 from anselect.experiments.figures.curves import TrainingCurve
 from anselect.records import Question
-from anselect.text.answer_type import detect_answer_types
 from anselect.training.run_folder import RunFolder, read_recipe
 
 MEASURES = ("MAP", "MRR")
@@ -119,12 +118,7 @@ def read_scored_split(run: RunFolder, recipe: Recipe, split: str, data_dir: Path
 def average_precisions_by_type(scored: ScoredSplit) -> dict[str, list[float]]:
     """Return the average precision of every question with a correct candidate, by its answer type."""
     found = evaluate_scores(scored.questions, scored.scores, protocol=PROTOCOLS["answerable"], measures=("MAP",))
-    texts = {question.id: question.text for question in scored.questions}
-    types = detect_answer_types(texts[question_id] for question_id in found.question_ids)
-    values: dict[str, list[float]] = defaultdict(list)
-    for kind, value in zip(types, found.values["MAP"].tolist(), strict=True):
-        values[kind.coarse].append(value)
-    return dict(values)
+    return values_by_answer_type(found, scored.questions)
 
 
 def abstention_of(scored: ScoredSplit) -> Abstention:

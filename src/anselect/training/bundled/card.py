@@ -28,8 +28,8 @@ the sentences, passages or comments that a search has found; English; runs on on
   (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
   the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence
   named), SemEval-2016 (train part 2; free for research) and InsuranceQA (free for research).
-* No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its parts
-  draw from one pool: what the audit took out of the adaptation's lists is in `metrics.json`.
+* No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
+  parts draw from one pool: what the audit took out of the adaptation's lists is in `metrics.json`.
 * Made by `make model`; every seed is 0 unless a member of the mean says otherwise.
 * Intended use: putting candidates in order, and saying "none of these" below a score of your choice
   (`Ranking.best(min_score=…)`).
@@ -38,8 +38,8 @@ the sentences, passages or comments that a search has found; English; runs on on
   questions.
 """
 NOTE: Final = """\
-Ties count as a draw of lots. Cosine: the untouched encoder's; the plainer hard questions were written until it got about
-a third of them, so that its figure there is by design.
+Ties count as a draw of lots. Cosine: the untouched encoder's; the plainer hard questions were written until it got
+about a third of them, so that its figure there is by design.
 """
 
 

@@ -158,8 +158,10 @@ def write_dev(build: Build) -> Path:
 
 def _training_lists(build: Build, stage: str) -> list[Question]:
     lists: list[Question] = []
-    near = NearWords.from_encoder(build.encoder)
-    for place, source in enumerate(build.mixture.stage(stage)):
+    sources = build.mixture.stage(stage)
+    wants_near = any(source.shares is not None and source.shares.other_words for source in sources)
+    near = NearWords.from_encoder(build.encoder) if wants_near else None
+    for place, source in enumerate(sources):
         if build.is_left_out(source):
             continue
         turn = f" {source.turn}" if source.turn else ""

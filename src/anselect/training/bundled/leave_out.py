@@ -14,9 +14,8 @@ from typing import Any, Final
 from anselect.data.files import write_text
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import load_ranker
-from anselect.records import Question
 from anselect.training.bundled.data import Build
-from anselect.training.bundled.measure import held_out_sets
+from anselect.training.bundled.measure import held_out_sets, scorer
 from anselect.training.bundled.report import compare
 from anselect.training.bundled.stages import adapt
 
@@ -39,9 +38,5 @@ def leave_each_out(build: Build, transferred: Path, names: Sequence[str] = LEFT_
 def _measure_without(build: Build, name: str, transferred: Path) -> dict[str, Any]:
     own = replace(build, folder=build.folder / f"without-{name}", leave_out=name)
     ranker = load_ranker(model_folder(adapt(own, transferred)))
-
-    def score(questions: Sequence[Question]) -> Sequence[Sequence[float]]:
-        return ranker.score(questions).scores
-
     sets = [each for each in held_out_sets(build) if each.name.startswith(name)]
-    return compare(sets, score, build.encoder)
+    return compare(sets, scorer(ranker), build.encoder)

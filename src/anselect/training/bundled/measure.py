@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from anselect.data.protocols import PROTOCOLS, default_protocol
 from anselect.data.reading import read_questions
-from anselect.evaluation.evaluate import evaluate_scores
-from anselect.records import Candidate, Question
+from anselect.engine.ranker import EngineRanker
+from anselect.evaluation.evaluate import Evaluation, evaluate_scores
+from anselect.modeling.rankers import TrainedRanker
+from anselect.records import Question
 from anselect.training.bundled.data import Build, write_dev
 from anselect.training.bundled.mixture import with_fewer_wrong
 
@@ -71,9 +72,19 @@ def measure_sets(sets: Sequence[NamedSet], score: Score) -> dict[str, float]:
 
 def measure_set(each: NamedSet, score: Score) -> float:
     """Return one set's figure; ties count as a draw of lots."""
-    protocol = PROTOCOLS[each.protocol]
-    evaluation = evaluate_scores(each.questions, score(each.questions), protocol=protocol, measures=[each.measure])
-    return evaluation.measures[each.measure].value
+    return evaluate_set(each, score).measures[each.measure].value
+
+
+def evaluate_set(each: NamedSet, score: Score) -> Evaluation:
+    """Evaluate a way to score on one set, under its protocol."""
+    return evaluate_scores(
+        each.questions, score(each.questions), protocol=PROTOCOLS[each.protocol], measures=[each.measure]
+    )
+
+
+def scorer(ranker: TrainedRanker | EngineRanker) -> Score:
+    """Return how a ranker scores."""
+    return lambda questions: ranker.score(questions).scores
 
 
 def mean_figure(figures: Mapping[str, float]) -> float:
@@ -83,20 +94,11 @@ def mean_figure(figures: Mapping[str, float]) -> float:
 
 def hard_sets(half: str) -> list[NamedSet]:
     """Return one half, `dev` or `check`, of each of our files of hard questions; the first place is what counts."""
+    known = {name: read_questions(Path(__file__).parent / file) for name, file in HARD_FILES.items()}
     return [
-        NamedSet(name, [_hard_question(line) for line in _lines(file) if line["half"] == half], measure="P@1")
-        for name, file in HARD_FILES.items()
+        NamedSet(name, [question for question in questions if question.metadata["half"] == half], measure="P@1")
+        for name, questions in known.items()
     ]
-
-
-def _lines(name: str) -> list[dict[str, Any]]:
-    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def _hard_question(line: Mapping[str, Any]) -> Question:
-    candidates = (Candidate(item["id"], item["text"], item["label"]) for item in line["candidates"])
-    return Question(line["id"], line["question"], tuple(candidates))
 
 
 def _insurance_questions(build: Build) -> list[Question]:

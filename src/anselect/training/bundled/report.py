@@ -2,66 +2,55 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from anselect.data.protocols import PROTOCOLS
 from anselect.engine.ranker import load_engine
+from anselect.evaluation.answer_types import values_by_answer_type
 from anselect.evaluation.baselines import score_bm25
-from anselect.evaluation.evaluate import evaluate_scores
-from anselect.records import Question
-from anselect.text.answer_type import detect_answer_types
+from anselect.evaluation.evaluate import Evaluation
 from anselect.training.bundled.cosine import cosine_scorer
 from anselect.training.bundled.data import Build
-from anselect.training.bundled.measure import NamedSet, Score, held_out_sets, measure_set
+from anselect.training.bundled.measure import NamedSet, Score, evaluate_set, held_out_sets, measure_set, scorer
 
-TYPED_SETS = ("wikiqa", "trecqa")
+TYPED_SETS: Final = ("wikiqa", "trecqa")
 
 
 def measure_engine(build: Build, folder: Path) -> dict[str, Any]:
     """Measure an engine folder on all test sets; scores are those that users see."""
-    engine = load_engine(folder)
-
-    def score(questions: Sequence[Question]) -> Sequence[Sequence[float]]:
-        return engine.score(questions).scores
-
     sets = held_out_sets(build)
+    score = scorer(load_engine(folder))
+    evaluations = [(each, evaluate_set(each, score)) for each in sets]
     return {
-        "sets": compare(sets, score, build.encoder),
-        "answer_types": {each.name: by_answer_type(each, score) for each in sets if each.name in TYPED_SETS},
+        "sets": _beside_baselines(evaluations, build.encoder),
+        "answer_types": {
+            each.name: _by_answer_type(each, evaluation) for each, evaluation in evaluations if each.name in TYPED_SETS
+        },
     }
 
 
 def compare(sets: Sequence[NamedSet], score: Score, encoder: str) -> dict[str, dict[str, Any]]:
     """Return each set's figure for the model, BM25 and the cosine of the untouched encoder."""
+    return _beside_baselines([(each, evaluate_set(each, score)) for each in sets], encoder)
+
+
+def _beside_baselines(evaluations: Sequence[tuple[NamedSet, Evaluation]], encoder: str) -> dict[str, dict[str, Any]]:
     cosine = cosine_scorer(encoder)
     return {
         each.name: {
-            "questions": _counted(each),
+            "questions": evaluation.questions,
             "protocol": each.protocol,
             "measure": each.measure,
-            "model": measure_set(each, score),
+            "model": evaluation.measures[each.measure].value,
             "bm25": measure_set(each, score_bm25),
             "cosine": measure_set(each, cosine),
         }
-        for each in sets
+        for each, evaluation in evaluations
     }
 
 
-def by_answer_type(each: NamedSet, score: Score) -> dict[str, dict[str, float]]:
+def _by_answer_type(each: NamedSet, evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Return number of questions and MAP for each expected answer type (coarse)."""
-    protocol = PROTOCOLS[each.protocol]
-    evaluation = evaluate_scores(each.questions, score(each.questions), protocol=protocol, measures=["MAP"])
-    texts = {question.id: question.text for question in each.questions}
-    kinds = detect_answer_types(texts[question_id] for question_id in evaluation.question_ids)
-    values: dict[str, list[float]] = defaultdict(list)
-    for question_id, kind in zip(evaluation.question_ids, kinds, strict=True):
-        values[kind.coarse].append(evaluation.per_question[question_id]["MAP"])
+    values = values_by_answer_type(evaluation, each.questions)
     return {kind: {"questions": len(own), "MAP": sum(own) / len(own)} for kind, own in sorted(values.items())}
-
-
-def _counted(each: NamedSet) -> int:
-    blank = [[0.0] * len(question.candidates) for question in each.questions]
-    return len(evaluate_scores(each.questions, blank, protocol=PROTOCOLS[each.protocol], measures=["MAP"]).question_ids)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -17,11 +17,11 @@ from anselect.data.files import write_text
 from anselect.errors import UsageError
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import TrainedRanker, load_ranker
-from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets
+from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
 
 START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
-RECORD: Final = "soup.json"
+RECORD: Final = "mean.json"
 
 
 def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
@@ -42,17 +42,17 @@ def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
 def choose_mean(runs: Sequence[Path], start: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
     """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
 
-    What was tried stands in `soup.json`, which comes last: a folder with it is whole and is not made again.
+    What was tried stands in `mean.json`, which comes last: a folder with it is whole and is not made again.
     """
     if (folder / RECORD).is_file():
         return folder
-    tried = []
+    tried: list[dict[str, Any]] = []
     for share in START_SHARES:
         shares = {run: (1.0 - share) / len(runs) for run in runs} | ({start: share} if share else {})
         ranker = mean_model(shares)
-        figures = measure_sets(sets, lambda questions, ranker=ranker: ranker.score(questions).scores)  # type: ignore[misc]
+        figures = measure_sets(sets, scorer(ranker))
         tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
-        if tried[-1]["mean"] == max(entry["mean"] for entry in tried):  # type: ignore[type-var]
+        if tried[-1]["mean"] == max(entry["mean"] for entry in tried):
             ranker.save(folder / "model")
     with write_text(folder / RECORD) as file:
         json.dump({"runs": [run.name for run in runs], "start": start.name, "tried": tried}, file, indent=2)

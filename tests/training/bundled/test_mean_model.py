@@ -11,8 +11,8 @@ import torch
 from anselect.errors import UsageError
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
+from anselect.training.bundled.mean_model import choose_mean, mean_model
 from anselect.training.bundled.measure import NamedSet
-from anselect.training.bundled.soup import choose_mean, mean_model
 from tests.training.tiny import learnable_questions, save_tiny_bert
 
 SETS = [NamedSet("tiny", learnable_questions(6))]
@@ -46,7 +46,7 @@ def test_models_of_different_forms_have_no_mean(tmp_path: Path) -> None:
 def test_best_share_of_the_start_is_kept_and_not_chosen_again(tmp_path: Path) -> None:
     runs, start = [save_model(tmp_path / str(seed), seed) for seed in (1, 2)], save_model(tmp_path / "start", 3)
     folder = choose_mean(runs, start, SETS, tmp_path / "mean")
-    record = json.loads((folder / "soup.json").read_text())
+    record = json.loads((folder / "mean.json").read_text())
     best = max(record["tried"], key=lambda entry: entry["mean"])
     share = best["start_share"]
     wanted = mean_model({runs[0]: (1 - share) / 2, runs[1]: (1 - share) / 2} | ({start: share} if share else {}))
