@@ -1,4 +1,4 @@
-"""Both stages on a tiny encoder and small files: nothing evaluated is learnt, a set can be left out."""
+"""All stages on a tiny encoder and small files: nothing evaluated is learnt, a set can be left out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import anselect
 from anselect.data.reading import read_questions
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import adapt, transfer
+from anselect.training.bundled.stages import adapt, distil, transfer
+from anselect.training.bundled.teacher import LABEL_LOGIT, as_logits, write_taught
+from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel"
 MIXTURE = Mixture(
     transfer=(Source("squad11-dev", "dev", ListPlan(8), "spans"),),
     adapt=(Source("wikiqa", "train", ListPlan(8)),),
+    distil=(Source("wikiqa", "train", ListPlan(8), cosine=0.5), Source("squad11-dev", "dev", ListPlan(4), "spans")),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)),),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
     replayed=4,
@@ -91,3 +94,24 @@ def test_both_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> Non
     assert (tmp_path / "transfer" / "metrics.json").is_file()
     ranking = anselect.load(adapted).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
     assert len(ranking) == 2
+
+
+def test_the_teacher_is_the_model_with_labels_and_where_it_counts_the_cosine(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    model = transfer(own)
+    files = write_stage(own, "distil")
+    taught = list(read_questions(write_taught(own, model, files).train))
+    scores = anselect.load(model).score_questions(list(read_questions(files.train))).scores
+    moved = {"0": 0.0, "1": 0.0}
+    for question, known in zip(taught, scores, strict=True):
+        for candidate, logit in zip(question.candidates, as_logits(known), strict=True):
+            expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
+            source = question.id.split("-")[0]
+            moved[source] = max(moved[source], abs(float(candidate.metadata[TEACHER]) - expected))
+    assert moved["1"] < 1e-3 < moved["0"]
+
+
+def test_what_was_taught_is_learnt(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    run = distil(own, transfer(own))
+    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-distil"

@@ -70,13 +70,13 @@ HARD_SHARES: Final = Shares(
 
 
 def sample_lists(questions: Sequence[Question], plan: ListPlan, chance: random.Random) -> list[Question]:
-    """Draw questions, and for each its positives and some of its negatives, shuffled."""
+    """Draw questions, and for each its positives and some of its other candidates (wrong or not judged), shuffled."""
     known = [question for question in questions if question.has_positive] if plan.answerable else questions
     drawn = chance.sample(known, min(plan.questions, len(known)))
     lists = []
     for question in drawn:
         right = [candidate for candidate in question.candidates if candidate.label == 1]
-        wrong = [candidate for candidate in question.candidates if candidate.label == 0]
+        wrong = [candidate for candidate in question.candidates if candidate.label != 1]
         kept = chance.sample(right, min(plan.positives, len(right)))
         kept += chance.sample(wrong, min(plan.negatives + plan.positives - len(kept), len(wrong)))
         if kept:

@@ -8,11 +8,14 @@ from typing import Any, Final
 
 from anselect.config import Recipe, check_recipe
 from anselect.training.bundled.data import Build, StageFiles, write_stage
+from anselect.training.bundled.teacher import write_taught
 from anselect.training.train import train
 
 SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "transfer": {"learning_rate": 1e-4, "epochs": 1, "frozen_layers": 1},
     "adapt": {"learning_rate": 5e-5, "epochs": 1, "frozen_layers": 1},
+    # What the teacher says holds the labels already.
+    "distil": {"learning_rate": 5e-5, "epochs": 1, "frozen_layers": 1, "loss": "distillation", "label_weight": 0.0},
 }
 COMMON: Final[dict[str, Any]] = {
     "loss": "listwise-and-pointwise",
@@ -52,6 +55,14 @@ def adapt(build: Build, transferred: Path) -> Path:
     """
     run = build.folder / "adapt"
     train(stage_recipe(build, "adapt", write_stage(build, "adapt"), transferred), run)
+    return run
+
+
+def distil(build: Build, teacher: Path) -> Path:
+    """Teach a trained model what it and the encoder's own cosine know together; return the run's folder."""
+    run = build.folder / "distil"
+    files = write_taught(build, teacher, write_stage(build, "distil"))
+    train(stage_recipe(build, "distil", files, teacher), run)
     return run
 
 
