@@ -23,10 +23,10 @@ from anselect.training.bundled.data import Build
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
-from anselect.training.bundled.mean_model import choose_mean
+from anselect.training.bundled.mean_model import TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, member, transfer
+from anselect.training.bundled.stages import adapt, distil, member, transfer
 from anselect.training.module_command import run_command
 
 MEMBERS: Final = 2
@@ -46,8 +46,9 @@ def build(
     transferred = transfer(plan)
     members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
     mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
+    taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(member(plan, 0), mean, engine)))
+    _describe(plan, engine, asdict(finish_model(member(plan, 0), taught, engine)))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -74,18 +75,21 @@ def measure(
 
 def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
     """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
-    records = {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "audit": "member-0/adapt.audit.json"}
+    audits = [
+        "transfer.audit.json",
+        *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
+        "distil.audit.json",
+    ]
     metrics = {
         **measure_engine(plan, output),
         "finish": finished,
         "max_tokens": read_manifest(output).max_tokens,
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
-        **{
-            name: json.loads((plan.folder / file).read_text())
-            for name, file in records.items()
-            if (plan.folder / file).is_file()
-        },
+        **_records(
+            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
+        ),
+        "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }
     bins = [Bin(**each) for each in finished["bins"]]
     save_figure(
@@ -95,6 +99,11 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         with write_text(output / name) as file:
             file.write(text)
     typer.echo(json.dumps(metrics["sets"], indent=2))
+
+
+def _records(folder: Path, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return what those of the JSON files hold that are there."""
+    return {name: json.loads((folder / file).read_text()) for name, file in files.items() if (folder / file).is_file()}
 
 
 if __name__ == "__main__":

@@ -130,6 +130,8 @@ class Build:
     seed: int = 0
     leave_out: str = ""
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
+    thinned: int = 1
+    """One of so many questions of each source is enough."""
     data_dir: Path | None = None
 
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
@@ -188,10 +190,11 @@ def _training_lists(build: Build, stage: str) -> list[Question]:
         turn = f" {source.turn}" if source.turn else ""
         chance = random.Random(f"{build.seed} {stage} {source.data} {source.split}{turn}")
         questions = build.read_both_ways(source.data, source.split)
+        plan = replace(source.plan, questions=source.plan.questions // build.thinned)
         if source.kind == "spans":
-            drawn = span_lists(questions, source.plan, chance, source.shares, near)
+            drawn = span_lists(questions, plan, chance, source.shares, near)
         else:
-            drawn = sample_lists(questions, source.plan, chance)
+            drawn = sample_lists(questions, plan, chance)
         lists += [replace(question, id=f"{place}-{question.id}") for question in drawn]
     return lists
 

@@ -21,6 +21,8 @@ from anselect.training.bundled.measure import NamedSet, mean_figure, measure_set
 
 START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
+TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
+"""The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
 RECORD: Final = "mean.json"
 
 
@@ -39,7 +41,13 @@ def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
     return ranker
 
 
-def choose_mean(runs: Sequence[Path], start: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
+def choose_mean(
+    runs: Sequence[Path],
+    start: Path,
+    sets: Sequence[NamedSet],
+    folder: Path,
+    start_shares: Sequence[float] = START_SHARES,
+) -> Path:
     """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
 
     What was tried stands in `mean.json`, which comes last: a folder with it is whole and is not made again.
@@ -47,8 +55,8 @@ def choose_mean(runs: Sequence[Path], start: Path, sets: Sequence[NamedSet], fol
     if (folder / RECORD).is_file():
         return folder
     tried: list[dict[str, Any]] = []
-    for share in START_SHARES:
-        shares = {run: (1.0 - share) / len(runs) for run in runs} | ({start: share} if share else {})
+    for share in start_shares:
+        shares = {run: (1.0 - share) / len(runs) for run in runs if share < 1.0} | ({start: share} if share else {})
         ranker = mean_model(shares)
         figures = measure_sets(sets, scorer(ranker))
         tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
