@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anselect.errors import MissingExtraError
-from anselect.evaluation.lexical import rank_lexically, score_groups, split_words
+from anselect.evaluation.lexical import score_groups, split_words
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=6)
+
+
+def score_one(question: str, candidates: Sequence[str]) -> list[float]:
+    """Score the candidates of one question, which are the whole collection."""
+    return score_groups([split_words(question)], [[split_words(candidate) for candidate in candidates]])[0]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +53,8 @@ def test_split_words_treats_ascii_as_any_other_text(text: str) -> None:
     assert split_words(text + " é") == [*split_words(text), "é"]
 
 
-def test_rank_lexically_equals_bm25_by_hand() -> None:
-    scores = rank_lexically("red fox", ["red fox", "red dog ran away", "nothing"])
+def test_bm25_equals_bm25_by_hand() -> None:
+    scores = score_one("red fox", ["red fox", "red dog ran away", "nothing"])
     # N = 3 candidates of 2, 4 and 1 words; "red" in 2 of them, "fox" in 1. Lucene: ln(1 + (N - n + .5) / (n + .5)).
     mean_length = (2 + 4 + 1) / 3
     red, fox = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
@@ -69,10 +74,8 @@ def test_rank_lexically_equals_bm25_by_hand() -> None:
         pytest.param("?!", ["?!"], [0.0], id="no_words_at_all"),
     ],
 )
-def test_rank_lexically_scores_0_without_shared_words(
-    question: str, candidates: list[str], expected: list[float]
-) -> None:
-    assert rank_lexically(question, candidates) == expected
+def test_bm25_scores_0_without_shared_words(question: str, candidates: list[str], expected: list[float]) -> None:
+    assert score_one(question, candidates) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,20 +87,20 @@ def test_rank_lexically_scores_0_without_shared_words(
         pytest.param("blue velvet", "BLUE, velvet!", "blue", id="case_and_punctuation"),
     ],
 )
-def test_rank_lexically_prefers_shared_words(question: str, right: str, wrong: str) -> None:
-    scores = rank_lexically(question, [wrong, right, ""])
+def test_bm25_prefers_shared_words(question: str, right: str, wrong: str) -> None:
+    scores = score_one(question, [wrong, right, ""])
     assert scores[1] > scores[0] >= scores[2] == 0.0
 
 
-def test_rank_lexically_gives_one_candidate_a_score() -> None:
-    assert rank_lexically("fox", ["a fox"])[0] > 0
+def test_bm25_gives_one_candidate_a_score() -> None:
+    assert score_one("fox", ["a fox"])[0] > 0
 
 
-def test_rank_lexically_ties_equal_texts_and_is_unmoved_by_order() -> None:
+def test_bm25_ties_equal_texts_and_is_unmoved_by_order() -> None:
     candidates = ["a fox ran", "the fox", "a fox ran", "no"]
-    scores = rank_lexically("a fox", candidates)
+    scores = score_one("a fox", candidates)
     assert scores[0] == scores[2]
-    assert rank_lexically("a fox", candidates[::-1]) == scores[::-1]
+    assert score_one("a fox", candidates[::-1]) == scores[::-1]
 
 
 @given(st.lists(st.tuples(WORDS, st.lists(WORDS, max_size=4)), min_size=1, max_size=5))
@@ -121,16 +124,14 @@ def test_score_groups_equals_the_library_on_the_whole_collection(
         start += len(candidates)
 
 
-def test_rank_lexically_prints_and_logs_nothing(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_bm25_prints_and_logs_nothing(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        rank_lexically("fox", ["a fox", "b"] * 500)
+        score_one("fox", ["a fox", "b"] * 500)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
 
 
-def test_rank_lexically_without_the_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bm25_without_the_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingExtraError, match=r"anselect\[ask\]"):
-        rank_lexically("fox", ["a fox"])
+        score_one("fox", ["a fox"])

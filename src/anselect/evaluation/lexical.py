@@ -40,26 +40,14 @@ def split_words(text: str) -> list[str]:
     return _word_pattern().findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def rank_lexically(question: str, candidates: Sequence[str]) -> list[float]:
-    """Return the BM25 score (≥ 0) of each candidate, with the given candidates as the whole collection.
-
-    A candidate that shares no word with the question gets 0. Raises MissingExtraError without bm25s.
-
-    Example:
-    >>> scores = rank_lexically("Who sang Blue Velvet?", ["Bobby Vinton sang Blue Velvet", "It rains", ""])
-    >>> [score > 0 for score in scores]
-    [True, False, False]
-    """
-    return score_groups([split_words(question)], [[split_words(candidate) for candidate in candidates]])[0]
-
-
 def score_groups(
     questions: Sequence[Sequence[str]], candidates: Sequence[Sequence[Sequence[str]]]
 ) -> list[list[float]]:
     """Return the BM25 score of each candidate for its own question, all candidates together being the collection.
 
     Everything is given as words: one list per question, and per question one list per candidate. BM25 as Lucene has
-    it, with k1 = 1.5 and b = 0.75 (the defaults of bm25s); a word that the question repeats counts as often.
+    it, with k1 = 1.5 and b = 0.75 (the defaults of bm25s); a word that the question repeats counts as often. Where no
+    word is shared the score is 0. Raises MissingExtraError without bm25s.
     """
     bm25s = _import_bm25s()
     sizes = [len(group) for group in candidates]
