@@ -7,6 +7,7 @@ stored rankings where the data is at hand.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.published import published_figures
 from anselect.experiments.kept_records import SPLITS, KeptRun, group_systems, read_baselines, read_kept_runs
 from anselect.experiments.stored_runs import read_stored_scores
+from anselect.selector import BUNDLED
+from anselect.training.bundled.card import set_table
 
 TOLERANCE: Final = 1e-9
 MEASURES: Final = ("MAP", "MRR", "P@1")
@@ -31,18 +34,20 @@ INTRODUCTION: Final = """# Results
 Made by `python -m anselect.experiments.results` from the records in `results/`; do not edit. Every figure is the mean
 over seeds ± standard deviation. The epoch was chosen by dev MAP, the test split was ranked once after that. Published:
 what the recipe's paper prints, with its own encoder. In italics: rankings that learn nothing. `--check` re-evaluates
-the stored rankings. What a protocol counts: [evaluation.md](evaluation.md).
+the stored rankings. What a protocol counts: [evaluation.md](evaluation.md). Pictures: [systems on
+WikiQA](figures/wikiqa-systems.svg), [their training](figures/wikiqa-training-curves.svg).
 """
 
 
-def render_results(folder: Path) -> str:
-    """Return the page that the records of a folder give."""
+def render_results(folder: Path, bundled: Path = BUNDLED) -> str:
+    """Return the page that the records of a folder and of the bundled model give."""
     runs, baselines = read_kept_runs(folder), read_baselines(folder)
     parts = [INTRODUCTION]
     for data in sorted({run.data or "own files" for run in runs}):
         own = [run for run in runs if (run.data or "own files") == data]
         for protocol in _shown_protocols(own):
             parts.append(_section(data, protocol, own, baselines.get(data, {}).get("test", {}).get(protocol, {})))
+    parts.append(_bundled_section(bundled))
     parts.append(_provenance(runs))
     return "\n".join(parts)
 
@@ -128,6 +133,17 @@ def _published(run: KeptRun, protocol: str) -> tuple[float, float] | None:
         if is_own and figure.protocol in {None, protocol}:
             return figure.map, figure.mrr
     return None
+
+
+def _bundled_section(folder: Path) -> str:
+    """Return the bundled model's figures; they were measured when it was built, and stand beside it."""
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    about = [
+        f"`anselect.load()`; sha256 of its `model.onnx` {metrics['sha256'][:HASH_SHOWN]}. Made by `make model`,",
+        "measured again by `python -m anselect.experiments.bundled_model measure`; more in its",
+        "[card](../src/anselect/bundled/ranker/README.md).",
+    ]
+    return "\n".join(["## The bundled model", "", *about, "", set_table(metrics["sets"])])
 
 
 def _provenance(runs: Sequence[KeptRun]) -> str:

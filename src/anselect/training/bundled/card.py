@@ -48,7 +48,8 @@ def write_card(metrics: Mapping[str, Any]) -> str:
     """Return the model card's text."""
     parts = [
         ABOUT.format(max_tokens=metrics["max_tokens"]),
-        _set_table(metrics["sets"]),
+        "## Figures on test parts\n",
+        set_table(metrics["sets"]),
         _leave_out_table(metrics.get("leave_out", {})),
         _type_table(metrics["answer_types"]),
         _calibration(metrics["finish"]),
@@ -57,9 +58,9 @@ def write_card(metrics: Mapping[str, Any]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _set_table(sets: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = ["## Figures on test parts", "", "| set | protocol | questions | measure | model | BM25 | cosine |"]
-    rows.append("|---|---|---|---|---|---|---|")
+def set_table(sets: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the table of figures set by set, and what it counts."""
+    rows = ["| set | protocol | questions | measure | model | BM25 | cosine |", "|---|---|---|---|---|---|---|"]
     rows += [
         f"| {SET_NAMES.get(name, name)} | {row['protocol']} | {row['questions']} | {row['measure']} "
         f"| **{row['model']:.4f}** | {row['bm25']:.4f} | {row['cosine']:.4f} |"
