@@ -14,9 +14,10 @@ from anselect.engine.ranker import load_engine
 from anselect.evaluation.answer_types import values_by_answer_type
 from anselect.records import Question
 from anselect.training.bundled.card import write_card
+from anselect.training.bundled.data import Build
 from anselect.training.bundled.finish import calibrate
 from anselect.training.bundled.measure import NamedSet, evaluate_set, hard_sets, mean_figure, measure_sets, scorer
-from anselect.training.bundled.report import compare
+from anselect.training.bundled.report import BASELINES, compare, measure_baselines
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
 from tests.training.bundled.test_mean_model import save_model
@@ -66,11 +67,21 @@ def test_calibrated_scores_promise_what_comes_true(engine: Path) -> None:
 def test_figures_stand_beside_bm25_and_cosine(engine: Path) -> None:
     sets = [NamedSet("tiny", QUESTIONS), *hard_sets("dev")]
     ranker = load_engine(engine)
-    found = compare(sets, scorer(ranker), str(engine.parent / "run" / "bert"))
+    build = Build(engine.parent, encoder=str(engine.parent / "run" / "bert"))
+    found = compare(sets, scorer(ranker), build)
     assert [row["questions"] for row in found.values()] == [20, 50, 40]
     assert all(0.0 <= row[name] <= 1.0 for row in found.values() for name in ("model", "bm25", "cosine"))
     # The right candidate's words are the question's: see learnable_questions.
     assert found["hard"]["bm25"] < 0.1
+
+
+def test_baselines_are_measured_once_for_what_a_set_holds(engine: Path, tmp_path: Path) -> None:
+    build = Build(tmp_path, encoder=str(engine.parent / "run" / "bert"))
+    first = measure_baselines([NamedSet("tiny", QUESTIONS)], build)
+    path = tmp_path / BASELINES
+    path.write_text(path.read_text().replace('"bm25": ', '"bm25": -'))
+    assert measure_baselines([NamedSet("tiny", QUESTIONS)], build)["tiny"]["bm25"] == -first["tiny"]["bm25"]
+    assert measure_baselines([NamedSet("tiny", QUESTIONS[1:])], build)["tiny"]["bm25"] > 0.0
 
 
 def test_card_has_every_figure(engine: Path) -> None:

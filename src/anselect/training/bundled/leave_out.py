@@ -44,4 +44,4 @@ def _measure_without(build: Build, name: str, transferred: Path) -> dict[str, An
     own = replace(build, folder=build.folder / f"without-{name}", leave_out=name, thinned=THINNED)
     ranker = load_ranker(model_folder(distil(own, transferred)))
     sets = [each for each in held_out_sets(build) if each.name.startswith(name)]
-    return compare(sets, scorer(ranker), build.encoder)
+    return compare(sets, scorer(ranker), build)
