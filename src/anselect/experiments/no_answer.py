@@ -19,7 +19,7 @@ from anselect.evaluation.calibration import Abstention
 from anselect.experiments.figures.curves import draw_risk_coverage
 from anselect.experiments.figures.run_data import ScoredSplit, abstention_of
 from anselect.experiments.figures.style import save_figure
-from anselect.selector import BUNDLED_NAME, load
+from anselect.selector import BUNDLED_NAME, AnswerSelector, load
 from anselect.training.module_command import run_command
 
 DATA: Final = "wikiqa"
@@ -54,9 +54,8 @@ class Decisions:
 
 def decide(scored: ScoredSplit, least: float) -> Decisions:
     """Answer the questions whose best score reaches `least`, and count."""
-    best = [int(np.argmax(own)) for own in scored.scores]
-    chosen = np.array([own[place] >= least for own, place in zip(scored.scores, best, strict=True)])
-    right = np.array([q.candidates[place].is_correct for q, place in zip(scored.questions, best, strict=True)])
+    best, right = map(np.array, zip(*scored.first_places(), strict=True))
+    chosen = best >= least
     empty = np.array([not question.has_positive for question in scored.questions])
     return Decisions(
         least=least,
@@ -82,9 +81,9 @@ def render(models: Mapping[str, tuple[Abstention, Decisions]]) -> str:
     return "\n".join(lines)
 
 
-def _scored(model: str, split: str, data_dir: Path | None) -> ScoredSplit:
+def _scored(selector: AnswerSelector, split: str, data_dir: Path | None) -> ScoredSplit:
     questions = [question for question in read_split(DATA, split, data_dir=data_dir) if question.candidates]
-    return ScoredSplit(questions, [list(own) for own in load(model).score_questions(questions).scores])
+    return ScoredSplit(questions, [list(own) for own in selector.score_questions(questions).scores])
 
 
 @app.command()
@@ -96,9 +95,10 @@ def main(
     """Measure the decision that nothing answers a question."""
     found: dict[str, tuple[Abstention, Decisions]] = {}
     for name in model or [BUNDLED_NAME]:
-        least = choose_least(_scored(name, "dev", data_dir))
-        test = _scored(name, "test", data_dir)
-        found[Path(name).name] = abstention_of(test), decide(test, least)
+        selector = load(name)
+        least = choose_least(_scored(selector, "dev", data_dir))
+        test = _scored(selector, "test", data_dir)
+        found[name] = abstention_of(test), decide(test, least)
     typer.echo(render(found))
     if picture is not None:
         save_figure(draw_risk_coverage({name: measured for name, (measured, _) in found.items()}), picture)

@@ -43,6 +43,14 @@ class ScoredSplit:
         pairs = list(self._pairs())
         return [score for _, score in pairs], [label for label, _ in pairs]
 
+    def first_places(self) -> list[tuple[float, bool]]:
+        """Return each question's best score, and whether the candidate that has it is right."""
+        best = [int(np.argmax(own)) for own in self.scores]
+        return [
+            (own[place], question.candidates[place].is_correct)
+            for question, own, place in zip(self.questions, self.scores, best, strict=True)
+        ]
+
     def _pairs(self) -> list[tuple[int, float]]:
         return [
             (int(candidate.is_correct), score)
@@ -123,9 +131,5 @@ def average_precisions_by_type(scored: ScoredSplit) -> dict[str, list[float]]:
 
 def abstention_of(scored: ScoredSplit) -> Abstention:
     """Measure the decision that nothing answers a question; raise DataError where every question has an answer."""
-    best = [int(np.argmax(own)) for own in scored.scores]
-    return measure_abstention(
-        [max(own) for own in scored.scores],
-        [question.candidates[place].is_correct for question, place in zip(scored.questions, best, strict=True)],
-        [question.has_positive for question in scored.questions],
-    )
+    best, right = zip(*scored.first_places(), strict=True)
+    return measure_abstention(best, right, [question.has_positive for question in scored.questions])

@@ -24,7 +24,8 @@ from anselect.training.rows import TEACHER
 
 LABEL_LOGIT: Final = 1.0
 """What a right label adds to a logit and a wrong one takes away."""
-FEWEST: Final = 1e-6
+TINY: Final = 1e-6
+"""The least distance of a probability from 0 and 1, and the least spread that says anything."""
 
 
 def write_taught(build: Build, teacher: Path, files: StageFiles) -> StageFiles:
@@ -48,7 +49,7 @@ def as_logits(scores: Sequence[float]) -> Numbers:
     >>> as_logits([0.5, 0.0]).round(1).tolist()
     [0.0, -13.8]
     """
-    likely = np.clip(np.asarray(scores, dtype=np.float64), FEWEST, 1.0 - FEWEST)
+    likely = np.clip(np.asarray(scores, dtype=np.float64), TINY, 1.0 - TINY)
     logits: Numbers = np.log(likely / (1.0 - likely))
     return logits
 
@@ -61,7 +62,7 @@ def mixed_logits(logits: Numbers, cosines: Sequence[float], share: float) -> Num
     """
     other = np.asarray(cosines, dtype=np.float64)
     spread = float(other.std())
-    if spread < FEWEST:
+    if spread < TINY:
         return logits
     mixed: Numbers = logits + share * float(logits.std()) * (other - other.mean()) / spread
     return mixed
