@@ -9,11 +9,13 @@ from torch import Tensor, nn
 from anselect.errors import UsageError
 from anselect.modeling.heads import (
     CELLS,
+    COSINE_SCALE,
     HEADS,
     BagOfWordsHead,
     ConvolutionHead,
     Head,
     HeadSettings,
+    MatchHead,
     RecurrentHead,
     build_head,
     compact,
@@ -68,7 +70,7 @@ def test_only_the_texts_own_tokens_are_seen(name: str, cell: str) -> None:
     assert torch.equal(head(changed, vector, QUESTION, CANDIDATE), before)
 
 
-@pytest.mark.parametrize(("name", "cell"), [build for build in BUILDS if build[0] in ("bow", "cnn", "rnn")])
+@pytest.mark.parametrize(("name", "cell"), [build for build in BUILDS if build[0] in ("bow", "cnn", "rnn", "match")])
 @pytest.mark.parametrize("side", ["question", "candidate"])
 def test_every_token_of_a_side_counts(name: str, cell: str, side: str) -> None:
     head, hidden, vector = head_and_inputs(name, cell)
@@ -83,6 +85,15 @@ def test_bag_of_words_sums_each_side() -> None:
     assert isinstance(head, BagOfWordsHead)
     expected = head.classifier(vector[:1], hidden[:1, 1:3].sum(1), hidden[:1, 4:7].sum(1))
     assert torch.allclose(head(hidden, vector, QUESTION, CANDIDATE)[:1], expected, atol=1e-6)
+
+
+def test_match_begins_at_the_cosine_of_both_sides() -> None:
+    head, hidden, vector = head_and_inputs("match", "rnn")
+    assert isinstance(head, MatchHead)
+    nn.init.zeros_(head.output.weight)
+    nn.init.zeros_(head.output.bias)
+    cosines = torch.cosine_similarity(hidden[:1, 1:3].mean(1), hidden[:1, 4:7].mean(1))
+    assert torch.allclose(one_logit(head(hidden, vector, QUESTION, CANDIDATE))[:1], COSINE_SCALE * cosines, atol=1e-5)
 
 
 def test_convolution_sees_each_side_as_if_it_stood_alone() -> None:

@@ -1,4 +1,4 @@
-"""Token vectors of a pair come in, logits go out: the classifiers of the four papers, by name in `HEADS`.
+"""Token vectors of a pair come in, logits go out: the four papers' classifiers and one of our own, in `HEADS`.
 
 A head sees the class token's vector (B, D), all token vectors (B, T, D) and one mask per side (B, T). Sums, pools and
 recurrences read the tokens of their own side only: never padding, separators or the other side.
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from anselect.errors import UsageError
+from anselect.modeling.encoders import masked_mean
 
 HIDDEN_UNITS: Final = 1024
 FILTERS: Final = 200
@@ -23,6 +24,8 @@ FILTERS: Final = 200
 WINDOW: Final = 3
 PADDING: Final = WINDOW - 1
 RECURRENT_LAYERS: Final = 2
+COSINE_SCALE: Final = 10.0
+"""Cosines of sides spread by a tenth, logits by one."""
 
 CELLS: Final[Mapping[str, type[nn.RNN | nn.GRU | nn.LSTM]]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -159,13 +162,38 @@ class RecurrentHead(Head):
         return logits
 
 
-HEADS: Final[Mapping[str, type[LinearHead | FullyConnectedHead | BagOfWordsHead | ConvolutionHead | RecurrentHead]]] = {
+class MatchHead(Head):
+    """Our own: a linear layer over the pair's vector and the means of both sides, multiplied and subtracted.
+
+    It begins near the cosine of the two means: an encoder that was tuned for cosines of single texts ranks by it from
+    the first step on, though each side has read the other here.
+    """
+
+    def __init__(self, settings: HeadSettings) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(settings.dropout)
+        self.output = nn.Linear(3 * settings.width, self.labels)
+
+    def forward(self, hidden: Tensor, class_vector: Tensor, question_mask: Tensor, candidate_mask: Tensor) -> Tensor:
+        sides = (masked_mean(hidden, mask) for mask in (question_mask, candidate_mask))
+        question, candidate = (nn.functional.normalize(side, dim=-1) for side in sides)
+        width = hidden.shape[-1]
+        # Brought to the size of a vector of ones: a single entry of a unit vector is small.
+        product, distance = width * question * candidate, width**0.5 * (question - candidate).abs()
+        logits: Tensor = self.output(self.dropout(torch.cat([class_vector, product, distance], dim=-1)))
+        start = COSINE_SCALE / 2 * (question * candidate).sum(dim=-1, keepdim=True)
+        return logits + torch.cat([-start, start], dim=-1)
+
+
+AnyHead = LinearHead | FullyConnectedHead | BagOfWordsHead | ConvolutionHead | RecurrentHead | MatchHead
+HEADS: Final[Mapping[str, type[AnyHead]]] = {
     "linear": LinearHead,
     "fc": FullyConnectedHead,
     "bow": BagOfWordsHead,
     "cnn": ConvolutionHead,
     "rnn": RecurrentHead,
     "sigmoid": SigmoidHead,
+    "match": MatchHead,
 }
 
 
