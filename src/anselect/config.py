@@ -72,7 +72,7 @@ class ModelConfig(Section):
     head and pooling. Empty: the encoder's own weights and a new head."""
     features: Literal["encoder", "glove", "elmo"] = "encoder"
     """`siamese` only: where the frozen token features come from."""
-    head: Literal["linear", "fc", "bow", "cnn", "rnn", "sigmoid"] = "linear"
+    head: Literal["linear", "fc", "bow", "cnn", "rnn", "sigmoid", "match"] = "linear"
     cell: Literal["rnn", "gru", "lstm"] = "rnn"
     pooling: Literal["class", "pooler", "mean"] = "class"
     """`cross-encoder` only: a pair's vector is the class token's, the encoder's own pooler's, or the mean of all."""
@@ -81,6 +81,9 @@ class ModelConfig(Section):
     encoder_layers: int = Field(default=1, ge=0)
     """`siamese` only; 0 is the ablation that pools the features directly."""
     max_tokens: int = Field(default=128, ge=8)
+    exit_layer: int = Field(default=0, ge=0)
+    """`cross-encoder` only: behind so many layers a first guess is learnt, so that hopeless candidates need no more of
+    them; 0: none."""
 
 
 class TrainingConfig(Section):
@@ -111,6 +114,8 @@ class TrainingConfig(Section):
     label_weight: float = Field(default=0.3, ge=0, le=1)
     """`distillation` only: how much the labels count beside the teacher's logits."""
     hinge_weight: float = Field(default=0.5, ge=0)
+    exit_weight: float = Field(default=0.3, ge=0)
+    """How much the loss of the first guesses counts, where `model.exit_layer` asks for them."""
     frozen_layers: int = Field(default=0, ge=0)
     """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings, are not trained."""
     average_steps: int = Field(default=0, ge=0)

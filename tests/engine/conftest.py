@@ -16,12 +16,12 @@ from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
-from tests.training.tiny import learnable_questions, save_tiny_bert
+from tests.training.tiny import add_exit, learnable_questions, save_tiny_bert
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `model` (ours, max. 32 tokens), `int8`, `fp32` and `int8-mean`; not to be changed."""
+    """A folder with `model` (ours, max. 32 tokens), `int8`, `fp32`, `int8-mean` and `int8-exit`; not to be changed."""
     folder = tmp_path_factory.mktemp("engines")
     model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(folder / "bert"), max_tokens=32)
     CrossEncoderRanker(model, tokenizer).save(folder / "model")
@@ -33,6 +33,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pooled, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), pooling="mean", max_tokens=32)
     CrossEncoderRanker(pooled, tokenizer).save(folder / "mean")
     export_engine(load_source(folder / "mean"), folder / "int8-mean", calibration=calibration, max_drift=1.0)
+    leaving = CrossEncoderRanker(pooled, tokenizer)
+    add_exit(leaving, questions)
+    leaving.save(folder / "exit")
+    export_engine(load_source(folder / "exit"), folder / "int8-exit", calibration=calibration, max_drift=1.0)
     return folder
 
 

@@ -55,6 +55,37 @@ def test_saved_model_scores_the_same(family: Any, save_encoder: Any, tmp_path: P
     assert (loaded.config.head, loaded.config.cell, loaded.config.max_tokens) == ("rnn", "gru", 40)
 
 
+@pytest.mark.parametrize("head", ["linear", "sigmoid"])
+def test_first_guess_stands_below_the_limit_and_the_whole_model_above(bert_folder: str, head: str) -> None:
+    model, tokenizer = from_encoder(bert_folder, head=head, max_tokens=40)
+    plain = score(model, tokenizer, QUESTIONS, CANDIDATES)
+    model.add_exit(1)
+    assert torch.equal(score(model, tokenizer, QUESTIONS, CANDIDATES), plain)
+    model.config.exit_below = float("inf")
+    guesses = score(model, tokenizer, QUESTIONS, CANDIDATES)
+    assert not torch.isclose(guesses, plain).any()
+    limit = guesses.sort().values[:2].mean()  # one of three lies below
+    model.config.exit_below = float(torch.logit(limit))
+    mixed = score(model, tokenizer, QUESTIONS, CANDIDATES)
+    assert torch.allclose(mixed, torch.where(guesses < limit, guesses, plain))
+
+
+def test_exit_is_saved_with_the_model(bert_folder: str, tmp_path: Path) -> None:
+    model, tokenizer = from_encoder(bert_folder, head="sigmoid", max_tokens=40)
+    model.add_exit(1)
+    model.config.exit_below = float("inf")
+    model.save_pretrained(tmp_path / "saved")
+    loaded = AnswerSelectionModel.from_pretrained(tmp_path / "saved")
+    assert torch.equal(score(loaded, tokenizer, QUESTIONS, CANDIDATES), score(model, tokenizer, QUESTIONS, CANDIDATES))
+
+
+@pytest.mark.parametrize("layer", [0, 2])
+def test_exit_stands_between_layers(bert_folder: str, layer: int) -> None:
+    model, _ = from_encoder(bert_folder, max_tokens=40)
+    with pytest.raises(UsageError, match="expected an exit behind one of the layers 1 to 1"):
+        model.add_exit(layer)
+
+
 def test_pretrained_weights_are_kept(bert_folder: str) -> None:
     torch.manual_seed(5)
     model, _ = from_encoder(bert_folder, head="fc", max_tokens=40)

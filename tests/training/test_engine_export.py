@@ -19,7 +19,7 @@ from anselect.modeling.rankers import CrossEncoderRanker  # noqa: E402
 from anselect.training.engine_export import Calibration, export_engine  # noqa: E402
 from anselect.training.engine_export_drift import Drift  # noqa: E402
 from anselect.training.engine_export_source import load_source  # noqa: E402
-from tests.training.tiny import learnable_questions, save_tiny_bert  # noqa: E402
+from tests.training.tiny import add_exit, learnable_questions, save_tiny_bert  # noqa: E402
 
 QUESTIONS = learnable_questions(8)
 CALIBRATION = Calibration("tiny", QUESTIONS, QUESTIONS, PROTOCOLS["answerable"])
@@ -73,6 +73,20 @@ def test_hub_classifier_with_three_classes_is_refused(tmp_path: Path) -> None:
     save_classifier(bert, tmp_path / "hub", 3)
     with pytest.raises(UsageError, match="expected a model with one or two classes, got 3"):
         load_source(tmp_path / "hub")
+
+
+@pytest.mark.parametrize("head", ["linear", "sigmoid"])
+def test_pairs_that_leave_early_keep_their_first_guess(tmp_path: Path, head: str) -> None:
+    ranker = save_ours(tmp_path, head=head, pooling="mean")
+    whole = ranker.score(QUESTIONS).scores
+    add_exit(ranker, QUESTIONS)
+    expected = ranker.score(QUESTIONS).scores
+    pairs = [pair for rows in zip(whole, expected, strict=True) for pair in zip(*rows, strict=True)]
+    assert 0 < sum(before != after for before, after in pairs) < len(pairs)
+    ranker.save(tmp_path / "exit")
+    export_engine(load_source(tmp_path / "exit"), tmp_path / "out", precision="fp32")
+    for ours, theirs in zip(load_engine(tmp_path / "out").score(QUESTIONS).scores, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
 
 
 def test_8_bits_need_questions_and_a_known_graph(tmp_path: Path) -> None:

@@ -17,8 +17,11 @@ from safetensors.torch import load_file
 
 import anselect
 from anselect.config import Recipe, TextConfig, check_recipe, recipe_to_toml
+from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import write_questions
 from anselect.errors import DataError, UsageError
+from anselect.evaluation.evaluate import evaluate_scores
+from anselect.modeling.rankers import load_ranker
 from anselect.records import Question
 from anselect.training.train import train
 from tests.training.tiny import learnable_questions, save_tiny_bert
@@ -34,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-MODEL_KEYS = {"head", "kind", "encoder_layers", "start"}
+MODEL_KEYS = {"head", "kind", "encoder_layers", "start", "exit_layer"}
 
 
 def tiny_recipe(folder: Path, **changes: object) -> Recipe:
@@ -67,6 +70,7 @@ def weights(run: Path) -> str:
         ("sigmoid", "bertsel"),
         ("sigmoid", "cross-entropy"),
         ("sigmoid", "listwise-and-pointwise"),
+        ("match", "cross-entropy"),
     ],
 )
 def test_every_head_learns_twenty_questions(folder: Path, tmp_path: Path, head: str, loss: str) -> None:
@@ -91,6 +95,18 @@ def test_student_learns_what_the_teacher_says(folder: Path, tmp_path: Path) -> N
     data = recipe.data.model_copy(update={"train": str(tmp_path / "taught.jsonl"), "train_questions": "all"})
     metrics = train(recipe.model_copy(update={"data": data}), tmp_path / "run")
     assert metrics["dev"]["answerable"]["MAP"] == 1.0
+
+
+def test_first_guesses_are_learnt_beside_the_rest(folder: Path, tmp_path: Path) -> None:
+    train(tiny_recipe(folder, head="sigmoid", loss="ranknet", epochs=6), tmp_path / "plain")
+    settings = {"start": str(tmp_path / "plain"), "head": "sigmoid", "exit_layer": 1, "exit_weight": 1.0}
+    metrics = train(tiny_recipe(folder, loss="ranknet", epochs=6, **settings), tmp_path / "run")
+    assert metrics["dev"]["answerable"]["MAP"] == 1.0
+    ranker = load_ranker(tmp_path / "run" / "model")
+    questions = learnable_questions(20)
+    ranker.model.config.exit_below = float("inf")
+    guessed = evaluate_scores(questions, ranker.score(questions).scores, protocol=PROTOCOLS["answerable"])
+    assert guessed.measures["MAP"].value > 0.9
 
 
 def test_distillation_without_a_teacher_is_refused(folder: Path, tmp_path: Path) -> None:

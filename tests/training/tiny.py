@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.records import Candidate, Question
 
 WORDS = [
@@ -81,3 +84,14 @@ def learnable_questions(count: int, *, seed: int = 0) -> list[Question]:
         candidates = tuple(Candidate(f"c{place}", text, label) for place, (text, label) in enumerate(texts))
         questions.append(Question(f"q{number}", f"{asked} made the {thing}", candidates))
     return questions
+
+
+def add_exit(ranker: CrossEncoderRanker, questions: Sequence[Question]) -> None:
+    """Let a quarter to three quarters of the questions' candidates leave behind the first layer."""
+    ranker.model.add_exit(1)
+    ranker.model.config.exit_below = math.inf
+    guesses = sorted(score for row in ranker.score(list(questions)).scores for score in row)
+    gap, place = max((guesses[i + 1] - guesses[i], i) for i in range(len(guesses) // 4, 3 * len(guesses) // 4))
+    assert gap > 0
+    middle = (guesses[place] + guesses[place + 1]) / 2
+    ranker.model.config.exit_below = math.log(middle / (1 - middle))

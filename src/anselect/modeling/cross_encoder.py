@@ -63,6 +63,10 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     highlight: str | None = None
     """Name of the highlighting that every text must have been through; None for plain text."""
     highlight_tokens: list[str] | tuple[str, ...] = ()
+    exit_layer: int = 0
+    """After so many layers a first guess is made of the mean over all tokens; 0: never."""
+    exit_below: float | None = None
+    """A pair whose first guess (a logit) lies below is read no further: the guess is its score. None: none is."""
 
     def __post_init__(self, **others: object) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):
@@ -79,6 +83,8 @@ class AnswerSelectionOutput(ModelOutput):
     """What the model returns: two logits per pair (wrong, correct), or one for the `sigmoid` head."""
 
     logits: Tensor | None = None
+    exit_logits: Tensor | None = None
+    """In training: the first guesses (B, 1) of a model that makes them."""
 
 
 class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
@@ -105,6 +111,8 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         config.encoder_config = self.encoder.config
         width = self.encoder.config.hidden_size
         self.head = build_head(config.head, HeadSettings(width=width, dropout=config.dropout, cell=config.cell))
+        if config.exit_layer:
+            self.exit_head = nn.Linear(width, 1)
         self.post_init()  # type: ignore[no-untyped-call]
         self._freeze_unused()
 
@@ -161,18 +169,34 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         rows = {**inputs, "question_mask": question_mask, "candidate_mask": candidate_mask}
         known = {name: values for name, values in rows.items() if values is not None}
         if not (self.training and 0 < self.rows_per_pass < len(input_ids)):
-            return AnswerSelectionOutput(logits=self._logits(known))
+            return self._output(self._logits(known))
         order = attention_mask.sum(dim=1).argsort(stable=True)
         parts = [self._logits(_trimmed(known, part)) for part in torch.split(order, self.rows_per_pass)]
-        return AnswerSelectionOutput(logits=torch.cat(parts)[order.argsort()])
+        return self._output(torch.cat(parts)[order.argsort()])
+
+    def _output(self, logits: Tensor) -> AnswerSelectionOutput:
+        if not self.config.exit_layer:
+            return AnswerSelectionOutput(logits=logits)
+        whole, guess = logits[:, :-1], logits[:, -1:]
+        if self.training:
+            return AnswerSelectionOutput(logits=whole, exit_logits=guess)
+        if self.config.exit_below is not None:
+            alike = guess if whole.shape[1] == 1 else torch.cat([-guess / 2, guess / 2], dim=1)
+            whole = torch.where(guess < self.config.exit_below, alike, whole)
+        return AnswerSelectionOutput(logits=whole)
 
     def _logits(self, rows: dict[str, Tensor]) -> Tensor:
+        """Return the logits of rows, and behind them the first guess of a model that makes one."""
         sides = {name: rows[name] for name in ("question_mask", "candidate_mask")}
         inputs = {name: values for name, values in rows.items() if name not in sides}
-        output = self.encoder(**accepted_inputs(self.encoder, inputs))
+        options = {"output_hidden_states": True} if self.config.exit_layer else {}
+        output = self.encoder(**accepted_inputs(self.encoder, inputs), **options)
         pooled = self._pooled(output, rows["attention_mask"])
         logits: Tensor = self.head(output.last_hidden_state, pooled, *sides.values())
-        return logits
+        if not self.config.exit_layer:
+            return logits
+        early = masked_mean(output.hidden_states[self.config.exit_layer], rows["attention_mask"])
+        return torch.cat([logits, self.exit_head(early)], dim=1)
 
     @torch.inference_mode()
     def score(self, batch: PairBatch) -> Tensor:
@@ -197,6 +221,15 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.config.highlight = way
         self.config.highlight_tokens = list(special_tokens(way))
         return new
+
+    def add_exit(self, layer: int) -> None:
+        """Let a first guess be made after so many layers, by a head drawn from torch's random state."""
+        layers = self.encoder.config.num_hidden_layers
+        if not 0 < layer < layers:
+            raise UsageError(f"expected an exit behind one of the layers 1 to {layers - 1}, got {layer}")
+        self.config.exit_layer = layer
+        self.exit_head = nn.Linear(self.encoder.config.hidden_size, 1).to(self.device)
+        self._init_weights(self.exit_head)
 
     def _freeze_unused(self) -> None:
         # XLNet's vector for its pre-training alone: a trainable weight without gradient stops several processes.

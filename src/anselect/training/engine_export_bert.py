@@ -44,6 +44,19 @@ class BertParts:
     mean: bool
     """Whether all tokens are pooled, not the class token alone."""
     head: tuple[HeadLayer, ...]
+    exit: ExitGate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExitGate:
+    """Where rows leave the graph early."""
+
+    layer: int
+    """Behind so many layers a first guess is made."""
+    name: str
+    """Of the module that makes it."""
+    below: float
+    """Rows whose guess lies below go no further."""
 
 
 def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> bytes:
@@ -51,12 +64,35 @@ def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> 
     graph = Graph()
     products = _Products(graph, parts.weights, limits)
     hidden = _embeddings(graph, parts, is_rounded=limits is not None)
+    gate = None
     for layer in range(parts.layers):
+        if parts.exit is not None and layer == parts.exit.layer:
+            gate = _open_gate(graph, parts, parts.exit, hidden)
+            hidden = graph.add("Gather", hidden, gate.rows, axis=0)
         first_only = layer == parts.layers - 1 and not parts.mean
         hidden = _Layer(parts, products, f"{parts.prefix}encoder.layer.{layer}.").build(hidden, first_only=first_only)
     pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
-    _logits(graph, products, parts, pooled)
+    logits = _logits(graph, products, parts, pooled)
+    if gate is not None:
+        logits = graph.add("ScatterElements", gate.guesses, gate.rows, logits)
+    graph.name_last(OUTPUT)
     return graph.serialize("anselect_engine", {"ids": INT64, "segments": INT64}, OUTPUT, ["rows"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """Names of what an exit computed."""
+
+    guesses: str
+    """One for each row."""
+    rows: str
+    """Which ones go on; there may be none."""
+
+
+def _open_gate(graph: Graph, parts: BertParts, gate: ExitGate, hidden: str) -> _Gate:
+    guesses = _folded_logit(graph, parts, gate.name, _mean(graph, hidden))
+    hopeful = graph.add("GreaterOrEqual", guesses, graph.constant(np.array(gate.below, dtype=np.float32)))
+    return _Gate(guesses, graph.add("Squeeze", graph.add("NonZero", hopeful), graph.numbers(0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +183,17 @@ def _mean(graph: Graph, hidden: str) -> str:
     return graph.add("ReduceMean", graph.add("Transpose", hidden, perm=[0, 2, 1]), graph.numbers(2), keepdims=0)
 
 
-def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) -> None:
-    from onnx import helper
-
+def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) -> str:
     for layer in parts.head[:-1]:
         pooled = graph.add(layer.activation, products.dense(pooled, layer.name, single=True))
-    weight, bias = fold(parts.weights[f"{parts.head[-1].name}.weight"], parts.weights[f"{parts.head[-1].name}.bias"])
+    return _folded_logit(graph, parts, parts.head[-1].name, pooled)
+
+
+def _folded_logit(graph: Graph, parts: BertParts, name: str, pooled: str) -> str:
+    weight, bias = fold(parts.weights[f"{name}.weight"], parts.weights[f"{name}.bias"])
     # A sum over each row by itself; a product of matrices takes another way for one row than for several.
     terms = graph.add("Mul", pooled, graph.constant(weight))
-    summed = graph.add("ReduceSum", terms, graph.numbers(1), keepdims=0)
-    graph.nodes.append(helper.make_node("Add", [summed, graph.constant(bias)], [OUTPUT]))
+    return graph.add("Add", graph.add("ReduceSum", terms, graph.numbers(1), keepdims=0), graph.constant(bias))
 
 
 def fold(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:

@@ -68,6 +68,10 @@ class Graph:
         self.nodes.append(node)
         return output
 
+    def name_last(self, name: str) -> None:
+        """Give what the last operator puts out a name of its own."""
+        self.nodes[-1].output[0] = name
+
     def constant(self, value: NDArray[Any]) -> str:
         """Append a stored array."""
         from onnx import numpy_helper

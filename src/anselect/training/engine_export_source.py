@@ -23,10 +23,10 @@ from anselect.modeling.encoders import accepted_inputs, quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.pair_tokens import pair_template
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
-from anselect.training.engine_export_bert import BertParts, HeadLayer, named_weights
+from anselect.training.engine_export_bert import BertParts, ExitGate, HeadLayer, named_weights
 
 MOST_TOKENS: Final = 512
-TOKEN_HEADS: Final = ("bow", "cnn", "rnn")
+TOKEN_HEADS: Final = ("bow", "cnn", "rnn", "match")
 """Heads of ours that read single tokens and so need the masks of both sides."""
 HEAD_LAYERS: Final[Mapping[str, tuple[HeadLayer, ...]]] = {
     "linear": (HeadLayer("model.head.output"),),
@@ -104,7 +104,14 @@ class Source:
             max_tokens=self.max_tokens,
             mean=pooling == "mean",
             head=head,
+            exit=_exit_gate(config) if is_ours else None,
         )
+
+
+def _exit_gate(config: Any) -> ExitGate | None:  # noqa: ANN401 - a model's settings
+    if not config.exit_layer or config.exit_below is None:
+        return None
+    return ExitGate(config.exit_layer, "model.exit_head", config.exit_below)
 
 
 def load_source(folder: Path) -> Source:

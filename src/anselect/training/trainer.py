@@ -176,9 +176,19 @@ class LogFile(TrainerCallback):
 
 
 def unit_loss(output: Any, units: Tensors, config: TrainingConfig) -> torch.Tensor:  # noqa: ANN401 - a model's output record
-    """Return the mean loss over units (U, C) from a model's output for the rows that they name."""
+    """Return the mean loss over units (U, C) from a model's output for the rows that they name.
+
+    Where the model makes first guesses, their own loss joins it.
+    """
+    if LOSSES[config.loss].reads == "cosine":
+        return _loss(output.cosines, units, config)
+    whole = _loss(output.logits, units, config)
+    guesses = output.exit_logits
+    return whole if guesses is None else whole + config.exit_weight * _loss(guesses, units, config)
+
+
+def _loss(values: torch.Tensor, units: Tensors, config: TrainingConfig) -> torch.Tensor:
     loss = LOSSES[config.loss]
-    values = output.cosines if loss.reads == "cosine" else output.logits
     if loss.reads == "logit":
         values = one_logit(values)
     elif loss.reads == "logits" and values.shape[-1] == 1:
