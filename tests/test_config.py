@@ -42,7 +42,10 @@ def test_override_replaces_one_key(recipe_file: Path, override: str, section: st
         ("training.learing_rate=1", "training.learing_rate: unknown key. Did you mean 'learning_rate'?"),
         ("trainng.epochs=1", "trainng: unknown key. Did you mean 'training'?"),
         ("training.epochs=0", "training.epochs: Input should be greater than or equal to 1, got 0"),
-        ("model.head=rmm", "model.head: Input should be 'linear', 'fc', 'bow', 'cnn', 'rnn', 'sigmoid' or 'match', got 'rmm'"),
+        (
+            "model.head=rmm",
+            "model.head: Input should be 'linear', 'fc', 'bow', 'cnn', 'rnn', 'sigmoid' or 'match', got 'rmm'",
+        ),
         ("training.accumulation_steps=3", "batch_size 32 is no multiple of accumulation_steps 3"),
         ("training.loss=cosine-mse", "loss cosine-mse is for the siamese model's cosine"),
         ("epochs", "expected --set section.key=value, got 'epochs'"),

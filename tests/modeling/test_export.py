@@ -117,7 +117,16 @@ def test_export_leaves_the_model_and_its_tokenizer_as_they_were(tmp_path: Path) 
     assert (ranker.tokenizer.model_max_length, ranker.tokenizer.model_input_names) == (limit, names)
 
 
-@pytest.mark.parametrize("head", ["bow", "cnn", "rnn"])
+def test_model_that_pairs_leave_early_is_refused(tmp_path: Path) -> None:
+    ranker = tiny_ranker(tmp_path, pooling="mean")
+    ranker.model.add_exit(1)
+    ranker.model.config.exit_below = 0.0
+    with pytest.raises(UsageError, match="pairs leave this model early"):
+        export_classifier(ranker, tmp_path / "out", samples=PAIRS[:1])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("head", ["bow", "cnn", "rnn", "match"])
 def test_head_that_reads_single_tokens_is_refused(tmp_path: Path, head: str) -> None:
     with pytest.raises(UsageError, match=f"expected a head of linear, sigmoid, fc, got '{head}'"):
         export_classifier(tiny_ranker(tmp_path, head=head), tmp_path / "out", samples=PAIRS[:1])
