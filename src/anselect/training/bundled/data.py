@@ -146,6 +146,8 @@ class Build:
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
     thinned: int = 1
     """One of so many questions of each source is enough."""
+    most_lists: int = 0
+    """Train a stage on the first so many of its shuffled lists; 0: on all."""
     data_dir: Path | None = None
 
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:

@@ -19,6 +19,8 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 }
 ADVISER: Final = "sentence-transformers/all-mpnet-base-v2"
 EXIT_LAYER: Final = 3
+SECOND_LISTS: Final = 4000
+"""Half an hour of training on one core."""
 COMMON: Final[dict[str, Any]] = {
     "loss": "listwise-and-pointwise",
     "cross_entropy_weight": 0.3,
@@ -40,7 +42,12 @@ def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None
         {
             "name": f"bundled-{stage}",
             "description": f"the bundled model, {stage}",
-            "data": {"train": str(files.train), "dev": str(files.dev), "train_questions": "all"},
+            "data": {
+                "train": str(files.train),
+                "dev": str(files.dev),
+                "train_questions": "all",
+                "limit_questions": build.most_lists,
+            },
             "model": {**model, "start": str(start) if start else ""},
             "training": {**COMMON, **SETTINGS[stage], "seed": build.seed},
             "protocol": "answerable",
@@ -76,7 +83,14 @@ def distil(build: Build, teacher: Path) -> Path:
 
 def second_lesson(build: Build) -> Build:
     """Return the building of a second lesson: lists drawn anew, a larger encoder's advice, a first guess to learn."""
-    return replace(build, folder=build.folder / "lesson-2", seed=build.seed + 1, adviser=ADVISER, exit_layer=EXIT_LAYER)
+    return replace(
+        build,
+        folder=build.folder / "lesson-2",
+        seed=build.seed + 1,
+        adviser=ADVISER,
+        exit_layer=EXIT_LAYER,
+        most_lists=SECOND_LISTS,
+    )
 
 
 def member(build: Build, number: int) -> Build:
