@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.training.tiny import add_exit, learnable_questions, save_tiny_bert
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `model` (ours, max. 32 tokens), `int8`, `fp32`, `int8-mean` and `int8-exit`; not to be changed."""
+    """A folder with `model` (ours, 32 tokens), `int8`, `fp32`, `int8-mean`, `-match`, `-exit`; not to be changed."""
     folder = tmp_path_factory.mktemp("engines")
     model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(folder / "bert"), max_tokens=32)
     CrossEncoderRanker(model, tokenizer).save(folder / "model")
@@ -30,6 +31,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for precision in ("int8", "fp32"):
         source = load_source(folder / "model")
         export_engine(source, folder / precision, precision=precision, calibration=calibration, max_drift=1.0)
+    settings: dict[str, Any] = {"head": "match", "pooling": "mean", "max_tokens": 32}
+    matched, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), **settings)
+    CrossEncoderRanker(matched, tokenizer).save(folder / "match")
+    export_engine(load_source(folder / "match"), folder / "int8-match", calibration=calibration, max_drift=1.0)
     pooled, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), pooling="mean", max_tokens=32)
     CrossEncoderRanker(pooled, tokenizer).save(folder / "mean")
     export_engine(load_source(folder / "mean"), folder / "int8-mean", calibration=calibration, max_drift=1.0)

@@ -122,7 +122,8 @@ def _check(source: Source, precision: str, calibration: Calibration | None) -> N
     if precision == "int8" and calibration is None:
         raise UsageError("expected questions to measure 8-bit ranges on: give --data NAME or --calibration FILE")
     if precision == "int8" and source.bert_parts() is None:
-        raise UsageError(f"{source.name}: 8 bits are for BERT with a linear, sigmoid or fc head: use --precision fp32")
+        heads = "a linear, sigmoid or fc head, or match with the mean of all tokens"
+        raise UsageError(f"{source.name}: 8 bits are for BERT with {heads}: use --precision fp32")
 
 
 def _manifest(source: Source, precision: str) -> Manifest:

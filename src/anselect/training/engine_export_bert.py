@@ -7,17 +7,20 @@ have fixed ranges. Add and LayerNormalization stay apart: onnxruntime's SkipLaye
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from anselect.engine.session import OUTPUT
+from anselect.modeling.heads import COSINE_SCALE
 from anselect.training.engine_export_graph import MICROSOFT, ChannelLimits, Floats, Graph, round_weights
 
 INT64: Final = 7
-"""ONNX's number for the type."""
+BOOL: Final = 9
+"""ONNX's numbers for the types."""
+MASKS: Final = ("question_mask", "candidate_mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class BertParts:
     mean: bool
     """Whether all tokens are pooled, not the class token alone."""
     head: tuple[HeadLayer, ...]
+    match: bool = False
+    """Whether the head also reads how both sides agree (`heads.MatchHead`); for the mean of all tokens only."""
     exit: ExitGate | None = None
 
 
@@ -65,18 +70,23 @@ def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> 
     products = _Products(graph, parts.weights, limits)
     hidden = _embeddings(graph, parts, is_rounded=limits is not None)
     gate = None
+    masks: Sequence[str] = MASKS if parts.match else ()
     for layer in range(parts.layers):
         if parts.exit is not None and layer == parts.exit.layer:
             gate = _open_gate(graph, parts, parts.exit, hidden)
-            hidden = graph.add("Gather", hidden, gate.rows, axis=0)
+            hidden, *masks = (graph.add("Gather", each, gate.rows, axis=0) for each in (hidden, *masks))
         first_only = layer == parts.layers - 1 and not parts.mean
         hidden = _Layer(parts, products, f"{parts.prefix}encoder.layer.{layer}.").build(hidden, first_only=first_only)
     pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
-    logits = _logits(graph, products, parts, pooled)
+    if parts.match:
+        logits = _match_logit(graph, parts, hidden, pooled, masks)
+    else:
+        logits = _logits(graph, products, parts, pooled)
     if gate is not None:
         logits = graph.add("ScatterElements", gate.guesses, gate.rows, logits)
     graph.name_last(OUTPUT)
-    return graph.serialize("anselect_engine", {"ids": INT64, "segments": INT64}, OUTPUT, ["rows"])
+    inputs = {"ids": INT64, "segments": INT64} | (dict.fromkeys(MASKS, BOOL) if parts.match else {})
+    return graph.serialize("anselect_engine", inputs, OUTPUT, ["rows"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class _Gate:
 
 def _open_gate(graph: Graph, parts: BertParts, gate: ExitGate, hidden: str) -> _Gate:
     guesses = _folded_logit(graph, parts, gate.name, _mean(graph, hidden))
-    hopeful = graph.add("GreaterOrEqual", guesses, graph.constant(np.array(gate.below, dtype=np.float32)))
+    hopeful = graph.add("GreaterOrEqual", guesses, _scalar(graph, gate.below))
     return _Gate(guesses, graph.add("Squeeze", graph.add("NonZero", hopeful), graph.numbers(0)))
 
 
@@ -194,6 +204,31 @@ def _folded_logit(graph: Graph, parts: BertParts, name: str, pooled: str) -> str
     # A sum over each row by itself; a product of matrices takes another way for one row than for several.
     terms = graph.add("Mul", pooled, graph.constant(weight))
     return graph.add("Add", graph.add("ReduceSum", terms, graph.numbers(1), keepdims=0), graph.constant(bias))
+
+
+def _match_logit(graph: Graph, parts: BertParts, hidden: str, pooled: str, masks: Sequence[str]) -> str:
+    question, candidate = (_side(graph, hidden, mask) for mask in masks)
+    agreed = graph.add("Mul", question, candidate)
+    apart = graph.add("Abs", graph.add("Sub", question, candidate))
+    width = len(parts.weights[f"{parts.prefix}embeddings.LayerNorm.weight"])
+    scaled = [graph.add("Mul", agreed, _scalar(graph, width)), graph.add("Mul", apart, _scalar(graph, width**0.5))]
+    learnt = _folded_logit(graph, parts, parts.head[-1].name, graph.add("Concat", pooled, *scaled, axis=1))
+    cosine = graph.add("ReduceSum", agreed, graph.numbers(1), keepdims=0)
+    return graph.add("Add", learnt, graph.add("Mul", cosine, _scalar(graph, COSINE_SCALE)))
+
+
+def _side(graph: Graph, hidden: str, mask: str) -> str:
+    """Return the sum of one side's tokens, brought to length 1; a side without tokens stays 0."""
+    kept = graph.add("Mul", hidden, graph.add("Unsqueeze", graph.add("Cast", mask, to=1), graph.numbers(2)))
+    turned = graph.add("Transpose", kept, perm=[0, 2, 1])  # as in _mean
+    summed = graph.add("ReduceSum", turned, graph.numbers(2), keepdims=0)
+    squares = graph.add("ReduceSum", graph.add("Mul", summed, summed), graph.numbers(1), keepdims=1)
+    length = graph.add("Max", graph.add("Sqrt", squares), _scalar(graph, 1e-12))
+    return graph.add("Div", summed, length)
+
+
+def _scalar(graph: Graph, value: float) -> str:
+    return graph.constant(np.array(value, dtype=np.float32))
 
 
 def fold(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:

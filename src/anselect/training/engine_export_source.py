@@ -26,11 +26,10 @@ from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.training.engine_export_bert import BertParts, ExitGate, HeadLayer, named_weights
 
 MOST_TOKENS: Final = 512
-TOKEN_HEADS: Final = ("bow", "cnn", "rnn", "match")
-"""Heads of ours that read single tokens and so need the masks of both sides."""
 HEAD_LAYERS: Final[Mapping[str, tuple[HeadLayer, ...]]] = {
     "linear": (HeadLayer("model.head.output"),),
     "sigmoid": (HeadLayer("model.head.output"),),
+    "match": (HeadLayer("model.head.output"),),
     "fc": (HeadLayer("model.head.classifier.hidden", "Relu"), HeadLayer("model.head.classifier.output")),
 }
 """Heads that the hand-made graph knows."""
@@ -69,11 +68,6 @@ class Source:
     trained: dict[str, Any]
     """By which recipe, and what it reached; empty where that is not known."""
 
-    @property
-    def needs_masks(self) -> bool:
-        """Whether the network reads which tokens are whose."""
-        return getattr(self.network.model.config, "head", None) in TOKEN_HEADS
-
     def logits(self, batches: Iterable[Batch], count: int) -> NDArray[np.float64]:
         """Run the original network; return the logits of `count` pairs."""
         found = np.empty(count)
@@ -93,6 +87,9 @@ class Source:
             return None
         prefix = "model.encoder." if is_ours else "model.bert."
         pooling = config.pooling if is_ours else "pooler"
+        matches = is_ours and config.head == "match"
+        if matches and pooling != "mean":
+            return None
         if pooling == "pooler":
             head = (HeadLayer(f"{prefix}pooler.dense", "Tanh"), *head)
         return BertParts(
@@ -104,6 +101,7 @@ class Source:
             max_tokens=self.max_tokens,
             mean=pooling == "mean",
             head=head,
+            match=matches,
             exit=_exit_gate(config) if is_ours else None,
         )
 
