@@ -34,7 +34,7 @@ from anselect.training.module_command import run_command
 MEMBERS: Final = 2
 RECORDS: Final = {
     "leave_out": RECORD,
-    **{name: f"{name}/{MEAN_RECORD}" for name in ("mean", "taught", "advised")},
+    **{name: f"{name}/{MEAN_RECORD}" for name in ("mean", "taught")},
     "exit": f"final/{EXIT_RECORD}",
 }
 """What the parts of a building wrote about their choices, by its name in metrics.json."""
@@ -55,9 +55,7 @@ def build(
     members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
     mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
     taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
-    again = distil(second_lesson(plan), taught)
-    advised = choose_mean([again], taught, dev_sets(plan), work / "advised", TAUGHT_SHARES)
-    final = choose_exit(advised, dev_sets(plan), work / "final")
+    final = choose_exit(distil(second_lesson(plan), taught), dev_sets(plan), work / "final")
     engine = work / "engine"
     _describe(plan, engine, asdict(finish_model(member(plan, 0), final, engine)))
     # Nothing unfinished ever stands where users load it from.

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from anselect.data.files import write_text
+from anselect.evaluation.calibration import Numbers
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_set, scorer
@@ -78,15 +79,18 @@ def _read(ranker: TrainedRanker, sets: Sequence[NamedSet]) -> list[_Seen]:
 def _highest(seen: Sequence[_Seen]) -> dict[str, Any]:
     """Try shares from small to large, and stop at the first whose figures are worse than the whole model's."""
     guesses = np.array([guess for each in seen for row in each.guesses for guess in row])
-    whole = mean_figure({each.each.name: each.figure(0.0) for each in seen})
-    tried = [{"share": 0.0, "mean": whole}]
+    tried = [_try(seen, guesses, 0.0)]
     chosen: dict[str, Any] = {"below": None, "share": 0.0}
     for share in SHARES:
         limit = float(np.quantile(guesses, share))
-        leaving = float((guesses < limit).mean())
-        tried.append({"share": leaving, "mean": mean_figure({each.each.name: each.figure(limit) for each in seen})})
-        if tried[-1]["mean"] < whole:
+        tried.append(_try(seen, guesses, limit))
+        if tried[-1]["mean"] < tried[0]["mean"]:
             break
-        if leaving:
-            chosen = {"below": float(as_logits([limit])[0]), "share": leaving}
+        if tried[-1]["share"]:
+            chosen = {"below": float(as_logits([limit])[0]), "share": tried[-1]["share"]}
     return {**chosen, "tried": tried}
+
+
+def _try(seen: Sequence[_Seen], guesses: Numbers, limit: float) -> dict[str, Any]:
+    figures = {each.each.name: each.figure(limit) for each in seen}
+    return {"share": float((guesses < limit).mean()), "mean": mean_figure(figures), "dev": figures}
