@@ -20,24 +20,16 @@ from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build
-from anselect.training.bundled.exit import RECORD as EXIT_RECORD
-from anselect.training.bundled.exit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, distil, member, second_lesson, transfer
+from anselect.training.bundled.stages import adapt, distil, member, transfer
 from anselect.training.module_command import run_command
 
 MEMBERS: Final = 2
-RECORDS: Final = {
-    "leave_out": RECORD,
-    **{name: f"{name}/{MEAN_RECORD}" for name in ("mean", "taught")},
-    "exit": f"final/{EXIT_RECORD}",
-}
-"""What the parts of a building wrote about their choices, by its name in metrics.json."""
 SHIPPED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -55,9 +47,8 @@ def build(
     members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
     mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
     taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
-    final = choose_exit(distil(second_lesson(plan), taught), dev_sets(plan), work / "final")
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(member(plan, 0), final, engine)))
+    _describe(plan, engine, asdict(finish_model(member(plan, 0), taught, engine)))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -88,7 +79,6 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "transfer.audit.json",
         *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
         "distil.audit.json",
-        "lesson-2/distil.audit.json",
     ]
     metrics = {
         **measure_engine(plan, output),
@@ -96,7 +86,9 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "max_tokens": read_manifest(output).max_tokens,
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
-        **_records(plan.folder, RECORDS),
+        **_records(
+            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
+        ),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }
     bins = [Bin(**each) for each in finished["bins"]]

@@ -18,10 +18,10 @@ from tests.training.tiny import learnable_questions, save_tiny_bert
 SETS = [NamedSet("tiny", learnable_questions(6))]
 
 
-def save_model(folder: Path, seed: int, head: str = "sigmoid", exit_layer: int = 0) -> Path:
+def save_model(folder: Path, seed: int, head: str = "sigmoid") -> Path:
     bert = save_tiny_bert(folder / "bert")
     torch.manual_seed(seed)
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert, head=head, max_tokens=32, exit_layer=exit_layer)
+    model, tokenizer = AnswerSelectionModel.from_encoder(bert, head=head, max_tokens=32)
     with torch.no_grad():
         for weights in model.parameters():
             weights.add_(torch.randn_like(weights), alpha=0.1)
@@ -35,15 +35,6 @@ def test_weights_are_the_weighted_mean(tmp_path: Path) -> None:
     own = [load_ranker(run / "model").model.state_dict() for run in runs]
     for name, weights in mean.items():
         torch.testing.assert_close(weights, 0.5 * own[0][name] + 0.25 * own[1][name] + 0.25 * own[2][name])
-
-
-def test_exit_that_only_one_has_stays_as_it_is(tmp_path: Path) -> None:
-    first, other = save_model(tmp_path / "a", 1, exit_layer=1), save_model(tmp_path / "b", 2)
-    mean = mean_model({first: 0.5, other: 0.5}).model.state_dict()
-    own = load_ranker(first / "model").model.state_dict()
-    torch.testing.assert_close(mean["exit_head.weight"], own["exit_head.weight"])
-    with pytest.raises(UsageError, match="expected a model of the same form"):
-        mean_model({other: 0.5, first: 0.5})
 
 
 def test_models_of_different_forms_have_no_mean(tmp_path: Path) -> None:

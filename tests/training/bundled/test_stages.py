@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import anselect
 from anselect.data.reading import read_questions
-from anselect.modeling.rankers import load_ranker
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import adapt, distil, second_lesson, transfer
+from anselect.training.bundled.stages import adapt, distil, transfer
 from anselect.training.bundled.teacher import LABEL_LOGIT, as_logits, write_taught
 from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
@@ -23,10 +21,7 @@ HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\
 MIXTURE = Mixture(
     transfer=(Source("squad11-dev", "dev", ListPlan(8), "spans"),),
     adapt=(Source("wikiqa", "train", ListPlan(8)),),
-    distil=(
-        Source("wikiqa", "train", ListPlan(8), cosine=0.5),
-        Source("squad11-dev", "dev", ListPlan(4), "spans", advised=0.5),
-    ),
+    distil=(Source("wikiqa", "train", ListPlan(8), cosine=0.5), Source("squad11-dev", "dev", ListPlan(4), "spans")),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)),),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
     replayed=4,
@@ -101,8 +96,9 @@ def test_both_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> Non
     assert len(ranking) == 2
 
 
-def moved_by_advice(own: Build, model: Path) -> dict[str, float]:
-    """How far cosines move a teacher's logits at most, by the place of the source."""
+def test_the_teacher_is_the_model_with_labels_and_where_it_counts_the_cosine(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    model = transfer(own)
     files = write_stage(own, "distil")
     taught = list(read_questions(write_taught(own, model, files).train))
     scores = anselect.load(model).score_questions(list(read_questions(files.train))).scores
@@ -112,35 +108,7 @@ def moved_by_advice(own: Build, model: Path) -> dict[str, float]:
             expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
             source = question.id.split("-")[0]
             moved[source] = max(moved[source], abs(float(candidate.metadata[TEACHER]) - expected))
-    return moved
-
-
-def test_the_teacher_is_the_model_with_labels_and_where_it_counts_a_cosine(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    model = transfer(own)
-    moved = moved_by_advice(own, model)
     assert moved["1"] < 1e-3 < moved["0"]
-    advised = replace(own, folder=tmp_path / "advised", adviser=str(data / "bert"))
-    assert moved_by_advice(advised, model)["1"] > 1e-3
-
-
-def test_cosines_are_not_computed_again(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    model = transfer(own)
-    before = moved_by_advice(own, model)
-    (tmp_path / "distil.taught.jsonl").unlink()
-    kept = json.loads((tmp_path / "cosines-0.json").read_text())
-    (tmp_path / "cosines-0.json").write_text(json.dumps([[0.5] * len(row) for row in kept]))
-    assert moved_by_advice(own, model)["0"] < 1e-3 < before["0"]
-
-
-def test_second_lesson_teaches_a_first_guess_on_some_of_its_lists(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    lesson = replace(second_lesson(own), adviser=str(data / "bert"), exit_layer=1, most_lists=5)
-    run = distil(lesson, transfer(own))
-    metrics = json.loads((run / "metrics.json").read_text())
-    assert metrics["train_questions"] == 5
-    assert load_ranker(run / "model").model.config.exit_layer == 1
 
 
 def test_what_was_taught_is_learnt(data: Path, tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ the sentences, passages or comments that a search has found; English; runs on on
   (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
   the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence
   named), SemEval-2016 (train part 2; free for research) and InsuranceQA (free for research); then the same and BoolQ's
-  passages (CC BY-SA 3.0) twice more, taught by the model so far and its encoder's own cosine together, the second time
-  also by the cosine of all-mpnet-base-v2 (Apache-2.0).
+  passages (CC BY-SA 3.0) once more, taught by the model so far and its encoder's own cosine together.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
 * Made by `make model`; every seed is 0 unless a member of the mean says otherwise.
@@ -54,7 +53,6 @@ def write_card(metrics: Mapping[str, Any]) -> str:
         _leave_out_table(metrics.get("leave_out", {})),
         _type_table(metrics["answer_types"]),
         _calibration(metrics["finish"]),
-        _exit(metrics.get("exit", {})),
         f"sha256 of `model.onnx`: `{metrics['sha256']}`, {metrics['bytes'] / 1e6:.1f} MB.\n",
     ]
     return "\n".join(part for part in parts if part)
@@ -101,20 +99,6 @@ def _type_table(types: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
         for kind, figures in kinds.items()
     ]
     return "\n".join([*rows, ""])
-
-
-def _exit(chosen: Mapping[str, Any]) -> str:
-    if not chosen.get("share"):
-        return ""
-    rows = [
-        "## What is not computed",
-        "",
-        f"Behind layer {chosen['layer']} of 6 a first guess is made. Below a logit of {chosen['below']:.2f} it is the",
-        f"score: so it is for {chosen['share']:.0%} of the dev pairs, at dev figures that are not worse than the whole",
-        "model's. Pair by pair: other candidates do not change a score.",
-        "",
-    ]
-    return "\n".join(rows)
 
 
 def _calibration(finish: Mapping[str, Any]) -> str:

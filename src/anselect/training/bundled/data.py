@@ -38,8 +38,6 @@ class Source:
     """Tells sources of the same split apart: each turn draws anew."""
     cosine: float = 0.0
     """How much the untouched encoder's cosine counts in what the teacher says, beside the trained model."""
-    advised: float = 0.0
-    """The same of an adviser's cosine, which takes its place in a lesson that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +87,20 @@ MIXTURE: Final = Mixture(
         Source("squad11-dev", "dev", ListPlan(1000, negatives=5), "spans", HARD_SHARES, turn=1),
         Source("squadshifts-new-wiki", "test", ListPlan(800, negatives=5), "spans", HARD_SHARES, turn=1),
     ),
-    # How much a cosine counts was chosen set by set on dev (docs/LOG.md). Where the encoder's own misleads there is
-    # none of it; an adviser is not asked where texts are long or the encoder's own cosine is as good.
+    # How much the cosine counts was chosen set by set on dev (docs/LOG.md); lists in which it misleads have none of it.
     distil=(
-        Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6), cosine=0.25, advised=0.25),
-        Source(
-            "wikiqa",
-            "train",
-            ListPlan(873, positives=2, negatives=6, answerable=True),
-            turn=1,
-            cosine=0.25,
-            advised=0.25,
-        ),
+        Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6), cosine=0.25),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1, cosine=0.25),
         Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=7), cosine=1.0),
         Source("semeval2016", "train-part2", ListPlan(379, positives=4, negatives=4), cosine=1.0),
         Source("insuranceqa", "train", ListPlan(1000, positives=1, negatives=5), cosine=1.0),
-        Source("boolq", "all", ListPlan(800, negatives=5), cosine=0.5, advised=0.5),
-        Source("squad11-train-part", "train", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1, advised=0.5),
-        Source("squad11-dev", "dev", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1, advised=0.5),
-        Source("squadshifts-new-wiki", "test", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1, advised=0.5),
-        Source("squad11-train-part", "train", ListPlan(300), "spans", cosine=0.25, advised=0.25),
-        Source("squad20-dev", "dev", ListPlan(200), "spans", cosine=0.25, advised=0.25),
-        Source("squadshifts-new-wiki", "test", ListPlan(300), "spans", cosine=0.25, advised=0.25),
+        Source("boolq", "all", ListPlan(800, negatives=5), cosine=0.5),
+        Source("squad11-train-part", "train", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squad11-dev", "dev", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squadshifts-new-wiki", "test", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squad11-train-part", "train", ListPlan(300), "spans", cosine=0.25),
+        Source("squad20-dev", "dev", ListPlan(200), "spans", cosine=0.25),
+        Source("squadshifts-new-wiki", "test", ListPlan(300), "spans", cosine=0.25),
         Source("squadshifts-amazon", "test", ListPlan(200), "spans"),
         Source("quoref-dev", "dev", ListPlan(200), "spans"),
     ),
@@ -136,18 +126,12 @@ class Build:
     folder: Path
     mixture: Mixture = MIXTURE
     encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
-    adviser: str = ""
-    """A larger encoder, whose cosine helps to teach."""
-    exit_layer: int = 0
-    """Behind so many layers the last lesson teaches a first guess; 0: none."""
     max_tokens: int = 128
     seed: int = 0
     leave_out: str = ""
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
     thinned: int = 1
     """One of so many questions of each source is enough."""
-    most_lists: int = 0
-    """Train a stage on the first so many of its shuffled lists; 0: on all."""
     data_dir: Path | None = None
 
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:

@@ -24,29 +24,20 @@ START_SHARES: Final = (0.0, 0.25)
 TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
 """The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
 RECORD: Final = "mean.json"
-EXIT: Final = "exit_head."
-"""How the names of an exit's weights begin."""
 
 
 def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
-    """Return a ranker whose weights are the weighted mean of those of the runs; shares should add up to 1.
-
-    An exit's head, which only some may have, is the mean of theirs.
-    """
+    """Return a ranker whose weights are the weighted mean of those of the runs; shares should add up to 1."""
     first, *others = shares
     ranker = load_ranker(model_folder(first))
     weights = {name: value * shares[first] for name, value in ranker.model.state_dict().items()}
-    counted = dict.fromkeys(weights, shares[first])
     for run in others:
         own = load_ranker(model_folder(run)).model.state_dict()
-        known = {name: value.shape for name, value in weights.items() if name in own or not name.startswith(EXIT)}
-        if {name: value.shape for name, value in own.items()} != known:
+        if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in weights.items()}:
             raise UsageError(f"{run}: expected a model of the same form as {first}")
         for name, value in own.items():
             weights[name] = weights[name] + shares[run] * value
-            counted[name] += shares[run]
-    means = {name: (value / counted[name] if name.startswith(EXIT) else value) for name, value in weights.items()}
-    ranker.model.load_state_dict({name: value.to(torch.float32) for name, value in means.items()})
+    ranker.model.load_state_dict({name: value.to(torch.float32) for name, value in weights.items()})
     return ranker
 
 

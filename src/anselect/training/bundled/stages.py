@@ -17,10 +17,6 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
     # What the teacher says holds the labels already.
     "distil": {"learning_rate": 5e-5, "epochs": 1, "frozen_layers": 1, "loss": "distillation", "label_weight": 0.0},
 }
-ADVISER: Final = "sentence-transformers/all-mpnet-base-v2"
-EXIT_LAYER: Final = 3
-SECOND_LISTS: Final = 4000
-"""Half an hour of training on one core."""
 COMMON: Final[dict[str, Any]] = {
     "loss": "listwise-and-pointwise",
     "cross_entropy_weight": 0.3,
@@ -31,23 +27,12 @@ COMMON: Final[dict[str, Any]] = {
 
 def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None = None) -> Recipe:
     """Return the recipe of one stage."""
-    model = {
-        "encoder": build.encoder,
-        "head": "sigmoid",
-        "pooling": "mean",
-        "max_tokens": build.max_tokens,
-        "exit_layer": build.exit_layer,
-    }
+    model = {"encoder": build.encoder, "head": "sigmoid", "pooling": "mean", "max_tokens": build.max_tokens}
     return check_recipe(
         {
             "name": f"bundled-{stage}",
             "description": f"the bundled model, {stage}",
-            "data": {
-                "train": str(files.train),
-                "dev": str(files.dev),
-                "train_questions": "all",
-                "limit_questions": build.most_lists,
-            },
+            "data": {"train": str(files.train), "dev": str(files.dev), "train_questions": "all"},
             "model": {**model, "start": str(start) if start else ""},
             "training": {**COMMON, **SETTINGS[stage], "seed": build.seed},
             "protocol": "answerable",
@@ -74,23 +59,11 @@ def adapt(build: Build, transferred: Path) -> Path:
 
 
 def distil(build: Build, teacher: Path) -> Path:
-    """Teach a trained model what it and an untouched encoder's cosine know together; return the run's folder."""
+    """Teach a trained model what it and the encoder's own cosine know together; return the run's folder."""
     run = build.folder / "distil"
     files = write_taught(build, teacher, write_stage(build, "distil"))
     train(stage_recipe(build, "distil", files, teacher), run)
     return run
-
-
-def second_lesson(build: Build) -> Build:
-    """Return the building of a second lesson: lists drawn anew, a larger encoder's advice, a first guess to learn."""
-    return replace(
-        build,
-        folder=build.folder / "lesson-2",
-        seed=build.seed + 1,
-        adviser=ADVISER,
-        exit_layer=EXIT_LAYER,
-        most_lists=SECOND_LISTS,
-    )
 
 
 def member(build: Build, number: int) -> Build:

@@ -1,22 +1,18 @@
 """Training lists in, the same lists out with what a teacher says of each candidate.
 
-The teacher is the trained model, the cosine of an encoder that nobody fine-tuned, and the labels where there are any.
-What the encoder knew of long answers and of other subjects, and fine-tuning made it forget, comes back in this way; a
-larger encoder, the adviser, knows more of answers that share no words with their questions.
+The teacher is the trained model, the cosine of the encoder that nobody fine-tuned, and the labels where there are any.
+What the encoder knew of long answers and of other subjects, and fine-tuning made it forget, comes back in this way.
 """
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from anselect.data.files import write_text
 from anselect.data.reading import read_questions, write_questions
 from anselect.evaluation.calibration import Numbers
 from anselect.modeling.checkpoint import model_folder
@@ -33,17 +29,15 @@ TINY: Final = 1e-6
 
 
 def write_taught(build: Build, teacher: Path, files: StageFiles) -> StageFiles:
-    """Write the training lists with the teacher's logits beside them, once; the dev file stays.
-
-    Cosines are kept source by source: a lesson that was stopped does not compute them again.
-    """
+    """Write the training lists with the teacher's logits beside them, once; the dev file stays."""
     taught = StageFiles(files.train.with_suffix(".taught.jsonl"), files.dev)
     if not taught.train.is_file():
         lists = list(read_questions(files.train))
-        cosines = _cosines(build, lists)
         scores = load_ranker(model_folder(teacher)).score(lists).scores
+        shares = [_cosine_share(build, question) for question in lists]
+        cosines = _cosines(build.encoder, lists, shares)
         write_questions(
-            (_taught(question, own, cosines.get(question.id)) for question, own in zip(lists, scores, strict=True)),
+            (_taught(*each) for each in zip(lists, scores, cosines, shares, strict=True)),
             taught.train,
         )
     return taught
@@ -74,19 +68,8 @@ def mixed_logits(logits: Numbers, cosines: Sequence[float], share: float) -> Num
     return mixed
 
 
-@dataclass(frozen=True, slots=True)
-class _Advice:
-    """What an untouched encoder says of one list's candidates."""
-
-    cosines: Sequence[float]
-    share: float
-    """How much it counts."""
-
-
-def _taught(question: Question, scores: Sequence[float], advice: _Advice | None) -> Question:
-    mixed = as_logits(scores)
-    if advice is not None:
-        mixed = mixed_logits(mixed, advice.cosines, advice.share)
+def _taught(question: Question, scores: Sequence[float], cosines: Sequence[float], share: float) -> Question:
+    mixed = mixed_logits(as_logits(scores), cosines, share)
     candidates = []
     for candidate, logit in zip(question.candidates, mixed, strict=True):
         known = 0.0 if candidate.label is None else LABEL_LOGIT * (2 * candidate.label - 1)
@@ -95,23 +78,16 @@ def _taught(question: Question, scores: Sequence[float], advice: _Advice | None)
     return replace(question, candidates=tuple(candidates))
 
 
-def _cosines(build: Build, lists: Sequence[Question]) -> dict[str, _Advice]:
-    """Return the advice on those lists that get any, by their ids, which begin with the source's place."""
-    advice: dict[str, _Advice] = {}
-    by_source: dict[int, list[Question]] = defaultdict(list)
-    for question in lists:
-        by_source[int(question.id.split("-", 1)[0])].append(question)
-    for place, own in sorted(by_source.items()):
-        source = build.mixture.distil[place]
-        is_advised = bool(build.adviser and source.advised)
-        share = source.advised if is_advised else source.cosine
-        if not share:
-            continue
-        path = build.folder / f"cosines-{place}.json"
-        if not path.is_file():
-            found = cosine_scorer(build.adviser if is_advised else build.encoder)(own)
-            with write_text(path) as file:
-                json.dump(found, file)
-        known = json.loads(path.read_text(encoding="utf-8"))
-        advice |= {question.id: _Advice(each, share) for question, each in zip(own, known, strict=True)}
-    return advice
+def _cosine_share(build: Build, question: Question) -> float:
+    """Return the share of the source that a list is of: its id begins with the source's place."""
+    return build.mixture.distil[int(question.id.split("-", 1)[0])].cosine
+
+
+def _cosines(encoder: str, lists: Sequence[Question], shares: Sequence[float]) -> list[Sequence[float]]:
+    """Return the cosines of each list, zeros where they do not count."""
+    wanted = [question for question, share in zip(lists, shares, strict=True) if share]
+    found = iter(cosine_scorer(encoder)(wanted))
+    return [
+        next(found) if share else [0.0] * len(question.candidates)
+        for question, share in zip(lists, shares, strict=True)
+    ]
