@@ -141,10 +141,6 @@ class SiameseModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         """Leave PyTorch's own start values, as CETE did: an encoder layer trained from nothing needs more than 0.02."""
-        if isinstance(module, nn.TransformerEncoderLayer):
-            for part in (module.self_attn, module.linear1, module.linear2, module.norm1, module.norm2):
-                reset = part._reset_parameters if isinstance(part, nn.MultiheadAttention) else part.reset_parameters
-                reset()
 
 
 def _layer(config: SiameseConfig) -> nn.TransformerEncoderLayer:
