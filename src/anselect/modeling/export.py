@@ -102,7 +102,7 @@ def _needs_modules(model: AnswerSelectionModel) -> bool:
         message = f"expected a head of {', '.join(HEADS)}, got '{head}'"
         raise UsageError(f"{message}: heads that read single tokens have no form that others load")
     if model.config.exit_below is not None:
-        raise UsageError("pairs leave this model early, which others cannot do: set exit_below to null in config.json")
+        raise UsageError("pairs leave this model early, which others cannot do: set its exit_below to None and save it")
     if family == PLAIN_FAMILY and head in PLAIN_HEADS and pooling != "mean":
         return False
     if pooling == "pooler":
