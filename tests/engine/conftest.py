@@ -22,7 +22,7 @@ from tests.training.tiny import add_exit, learnable_questions, save_tiny_bert
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `model` (ours, 32 tokens), `int8`, `fp32`, `int8-mean`, `-match`, `-exit`; not to be changed."""
+    """A folder with `model` (ours, 32 tokens), `fp32` and engines in 8 bits of other kinds; not to be changed."""
     folder = tmp_path_factory.mktemp("engines")
     model, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(folder / "bert"), max_tokens=32)
     CrossEncoderRanker(model, tokenizer).save(folder / "model")
@@ -38,10 +38,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pooled, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), pooling="mean", max_tokens=32)
     CrossEncoderRanker(pooled, tokenizer).save(folder / "mean")
     export_engine(load_source(folder / "mean"), folder / "int8-mean", calibration=calibration, max_drift=1.0)
-    leaving = CrossEncoderRanker(pooled, tokenizer)
-    add_exit(leaving, questions)
-    leaving.save(folder / "exit")
-    export_engine(load_source(folder / "exit"), folder / "int8-exit", calibration=calibration, max_drift=1.0)
+    for name, model in (("exit", pooled), ("match-exit", matched)):
+        leaving = CrossEncoderRanker(model, tokenizer)
+        add_exit(leaving, questions)
+        leaving.save(folder / name)
+        export_engine(load_source(folder / name), folder / f"int8-{name}", calibration=calibration, max_drift=1.0)
     return folder
 
 

@@ -55,7 +55,7 @@ def test_saved_model_scores_the_same(family: Any, save_encoder: Any, tmp_path: P
     assert (loaded.config.head, loaded.config.cell, loaded.config.max_tokens) == ("rnn", "gru", 40)
 
 
-@pytest.mark.parametrize("head", ["linear", "sigmoid"])
+@pytest.mark.parametrize("head", sorted(HEADS))
 def test_first_guess_stands_below_the_limit_and_the_whole_model_above(bert_folder: str, head: str) -> None:
     model, tokenizer = from_encoder(bert_folder, head=head, max_tokens=40)
     plain = score(model, tokenizer, QUESTIONS, CANDIDATES)

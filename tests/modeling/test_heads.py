@@ -11,6 +11,7 @@ from anselect.modeling.heads import (
     CELLS,
     COSINE_SCALE,
     HEADS,
+    USUAL_COSINE,
     BagOfWordsHead,
     ConvolutionHead,
     Head,
@@ -91,9 +92,10 @@ def test_match_begins_at_the_cosine_of_both_sides() -> None:
     head, hidden, vector = head_and_inputs("match", "rnn")
     assert isinstance(head, MatchHead)
     nn.init.zeros_(head.output.weight)
-    nn.init.zeros_(head.output.bias)
+    head.begin()
     cosines = torch.cosine_similarity(hidden[:1, 1:3].mean(1), hidden[:1, 4:7].mean(1))
-    assert torch.allclose(one_logit(head(hidden, vector, QUESTION, CANDIDATE))[:1], COSINE_SCALE * cosines, atol=1e-5)
+    begun = one_logit(head(hidden, vector, QUESTION, CANDIDATE))[:1]
+    assert torch.allclose(begun, COSINE_SCALE * (cosines - USUAL_COSINE), atol=1e-5)
 
 
 def test_convolution_sees_each_side_as_if_it_stood_alone() -> None:

@@ -77,7 +77,7 @@ def test_hub_classifier_with_three_classes_is_refused(tmp_path: Path) -> None:
         load_source(tmp_path / "hub")
 
 
-@pytest.mark.parametrize("head", ["linear", "sigmoid", "match"])
+@pytest.mark.parametrize("head", ["linear", "sigmoid", "fc", "match"])
 def test_pairs_that_leave_early_keep_their_first_guess(tmp_path: Path, head: str) -> None:
     ranker = save_ours(tmp_path, head=head, pooling="mean")
     whole = ranker.score(QUESTIONS).scores

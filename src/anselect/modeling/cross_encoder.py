@@ -30,7 +30,7 @@ from anselect.modeling.encoders import (
     pooler_options,
     quiet,
 )
-from anselect.modeling.heads import HEADS, HeadSettings, build_head, one_logit
+from anselect.modeling.heads import HEADS, Head, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
 from anselect.text.highlight import add_special_tokens, special_tokens
 
@@ -64,7 +64,7 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Name of the highlighting that every text must have been through; None for plain text."""
     highlight_tokens: list[str] | tuple[str, ...] = ()
     exit_layer: int = 0
-    """After so many layers a first guess is made of the mean over all tokens; 0: never."""
+    """After so many layers a head of the same kind, with the mean over all tokens, makes a first guess; 0: never."""
     exit_below: float | None = None
     """A pair whose first guess (a logit) lies below is read no further: the guess is its score. None: none is."""
 
@@ -84,7 +84,7 @@ class AnswerSelectionOutput(ModelOutput):
 
     logits: Tensor | None = None
     exit_logits: Tensor | None = None
-    """In training: the first guesses (B, 1) of a model that makes them."""
+    """In training: the first guesses, of the same shape, of a model that makes them."""
 
 
 class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
@@ -109,11 +109,13 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.encoder = encoder or _empty_encoder(config)
         # One object, so that growing the encoder's embeddings is saved with the model's settings.
         config.encoder_config = self.encoder.config
-        width = self.encoder.config.hidden_size
-        self.head = build_head(config.head, HeadSettings(width=width, dropout=config.dropout, cell=config.cell))
+        heads = [self._new_head() for _ in range(2 if config.exit_layer else 1)]
+        self.head = heads[0]
         if config.exit_layer:
-            self.exit_head = nn.Linear(width, 1)
+            self.exit_head = heads[1]
         self.post_init()  # type: ignore[no-untyped-call]
+        for head in heads:
+            head.begin()
         self._freeze_unused()
 
     @classmethod
@@ -177,16 +179,16 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     def _output(self, logits: Tensor) -> AnswerSelectionOutput:
         if not self.config.exit_layer:
             return AnswerSelectionOutput(logits=logits)
-        whole, guess = logits[:, :-1], logits[:, -1:]
+        whole, guess = logits.chunk(2, dim=1)
         if self.training:
             return AnswerSelectionOutput(logits=whole, exit_logits=guess)
         if self.config.exit_below is not None:
-            alike = guess if whole.shape[1] == 1 else torch.cat([-guess / 2, guess / 2], dim=1)
-            whole = torch.where(guess < self.config.exit_below, alike, whole)
+            leaves = one_logit(guess) < self.config.exit_below
+            whole = torch.where(leaves.unsqueeze(1), guess, whole)
         return AnswerSelectionOutput(logits=whole)
 
     def _logits(self, rows: dict[str, Tensor]) -> Tensor:
-        """Return the logits of rows, and behind them the first guess of a model that makes one."""
+        """Return the logits of rows, and behind them as many of the first guess in a model that makes one."""
         sides = {name: rows[name] for name in ("question_mask", "candidate_mask")}
         inputs = {name: values for name, values in rows.items() if name not in sides}
         options = {"output_hidden_states": True} if self.config.exit_layer else {}
@@ -195,8 +197,9 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         logits: Tensor = self.head(output.last_hidden_state, pooled, *sides.values())
         if not self.config.exit_layer:
             return logits
-        early = masked_mean(output.hidden_states[self.config.exit_layer], rows["attention_mask"])
-        return torch.cat([logits, self.exit_head(early)], dim=1)
+        early = output.hidden_states[self.config.exit_layer]
+        guess = self.exit_head(early, masked_mean(early, rows["attention_mask"]), *sides.values())
+        return torch.cat([logits, guess], dim=1)
 
     @torch.inference_mode()
     def score(self, batch: PairBatch) -> Tensor:
@@ -223,13 +226,19 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         return new
 
     def add_exit(self, layer: int) -> None:
-        """Let a first guess be made after so many layers, by a head drawn from torch's random state."""
+        """Let a first guess be made after so many layers, by a new head drawn from torch's random state."""
         layers = self.encoder.config.num_hidden_layers
         if not 0 < layer < layers:
             raise UsageError(f"expected an exit behind one of the layers 1 to {layers - 1}, got {layer}")
         self.config.exit_layer = layer
-        self.exit_head = nn.Linear(self.encoder.config.hidden_size, 1).to(self.device)
-        self._init_weights(self.exit_head)
+        self.exit_head = self._new_head().to(self.device).train(self.training)
+        for module in self.exit_head.modules():
+            self._init_weights(module)
+        self.exit_head.begin()
+
+    def _new_head(self) -> Head:
+        config, width = self.config, self.encoder.config.hidden_size
+        return build_head(config.head, HeadSettings(width=width, dropout=config.dropout, cell=config.cell))
 
     def _freeze_unused(self) -> None:
         # XLNet's vector for its pre-training alone: a trainable weight without gradient stops several processes.

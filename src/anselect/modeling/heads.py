@@ -26,6 +26,8 @@ PADDING: Final = WINDOW - 1
 RECURRENT_LAYERS: Final = 2
 COSINE_SCALE: Final = 10.0
 """Cosines of sides spread by a tenth, logits by one."""
+USUAL_COSINE: Final = 0.7
+"""About the mean cosine of two sides that have read each other."""
 
 CELLS: Final[Mapping[str, type[nn.RNN | nn.GRU | nn.LSTM]]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -49,6 +51,9 @@ class Head(nn.Module, ABC):
     @abstractmethod
     def forward(self, hidden: Tensor, class_vector: Tensor, question_mask: Tensor, candidate_mask: Tensor) -> Tensor:
         """Return the logits (B, labels) of hidden states (B, T, D)."""
+
+    def begin(self) -> None:
+        """Set start values that are not random; most heads have none."""
 
 
 class LinearHead(Head):
@@ -173,6 +178,12 @@ class MatchHead(Head):
         super().__init__()
         self.dropout = nn.Dropout(settings.dropout)
         self.output = nn.Linear(3 * settings.width, self.labels)
+
+    def begin(self) -> None:
+        """Let a usual cosine mean even odds, else the first steps would unlearn what the encoder knows."""
+        start = COSINE_SCALE / 2 * USUAL_COSINE
+        with torch.no_grad():
+            self.output.bias.copy_(torch.tensor([start, -start]))
 
     def forward(self, hidden: Tensor, class_vector: Tensor, question_mask: Tensor, candidate_mask: Tensor) -> Tensor:
         sides = (masked_mean(hidden, mask) for mask in (question_mask, candidate_mask))

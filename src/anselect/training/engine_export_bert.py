@@ -58,8 +58,8 @@ class ExitGate:
 
     layer: int
     """Behind so many layers a first guess is made."""
-    name: str
-    """Of the module that makes it."""
+    head: tuple[HeadLayer, ...]
+    """The layers that make it, of the same kind as those behind all layers."""
     below: float
     """Rows whose guess lies below go no further."""
 
@@ -73,15 +73,13 @@ def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> 
     masks: Sequence[str] = MASKS if parts.match else ()
     for layer in range(parts.layers):
         if parts.exit is not None and layer == parts.exit.layer:
-            gate = _open_gate(graph, parts, parts.exit, hidden)
+            guesses = _logit(products, parts, parts.exit.head, hidden, _mean(graph, hidden), masks)
+            gate = _Gate(guesses, _rows_at_least(graph, guesses, parts.exit.below))
             hidden, *masks = (graph.add("Gather", each, gate.rows, axis=0) for each in (hidden, *masks))
         first_only = layer == parts.layers - 1 and not parts.mean
         hidden = _Layer(parts, products, f"{parts.prefix}encoder.layer.{layer}.").build(hidden, first_only=first_only)
     pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
-    if parts.match:
-        logits = _match_logit(graph, parts, hidden, pooled, masks)
-    else:
-        logits = _logits(graph, products, parts, pooled)
+    logits = _logit(products, parts, parts.head, hidden, pooled, masks)
     if gate is not None:
         logits = graph.add("ScatterElements", gate.guesses, gate.rows, logits)
     graph.name_last(OUTPUT)
@@ -99,10 +97,9 @@ class _Gate:
     """Which ones go on; there may be none."""
 
 
-def _open_gate(graph: Graph, parts: BertParts, gate: ExitGate, hidden: str) -> _Gate:
-    guesses = _folded_logit(graph, parts, gate.name, _mean(graph, hidden))
-    hopeful = graph.add("GreaterOrEqual", guesses, _scalar(graph, gate.below))
-    return _Gate(guesses, graph.add("Squeeze", graph.add("NonZero", hopeful), graph.numbers(0)))
+def _rows_at_least(graph: Graph, guesses: str, below: float) -> str:
+    hopeful = graph.add("GreaterOrEqual", guesses, _scalar(graph, below))
+    return graph.add("Squeeze", graph.add("NonZero", hopeful), graph.numbers(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +190,15 @@ def _mean(graph: Graph, hidden: str) -> str:
     return graph.add("ReduceMean", graph.add("Transpose", hidden, perm=[0, 2, 1]), graph.numbers(2), keepdims=0)
 
 
-def _logits(graph: Graph, products: _Products, parts: BertParts, pooled: str) -> str:
-    for layer in parts.head[:-1]:
-        pooled = graph.add(layer.activation, products.dense(pooled, layer.name, single=True))
-    return _folded_logit(graph, parts, parts.head[-1].name, pooled)
+def _logit(
+    products: _Products, parts: BertParts, head: Sequence[HeadLayer], hidden: str, pooled: str, masks: Sequence[str]
+) -> str:
+    """Return a head's logit for each row."""
+    if parts.match:
+        return _match_logit(products.graph, parts, head[-1].name, hidden, pooled, masks)
+    for layer in head[:-1]:
+        pooled = products.graph.add(layer.activation, products.dense(pooled, layer.name, single=True))
+    return _folded_logit(products.graph, parts, head[-1].name, pooled)
 
 
 def _folded_logit(graph: Graph, parts: BertParts, name: str, pooled: str) -> str:
@@ -206,13 +208,13 @@ def _folded_logit(graph: Graph, parts: BertParts, name: str, pooled: str) -> str
     return graph.add("Add", graph.add("ReduceSum", terms, graph.numbers(1), keepdims=0), graph.constant(bias))
 
 
-def _match_logit(graph: Graph, parts: BertParts, hidden: str, pooled: str, masks: Sequence[str]) -> str:
+def _match_logit(graph: Graph, parts: BertParts, name: str, hidden: str, pooled: str, masks: Sequence[str]) -> str:
     question, candidate = (_side(graph, hidden, mask) for mask in masks)
     agreed = graph.add("Mul", question, candidate)
     apart = graph.add("Abs", graph.add("Sub", question, candidate))
     width = len(parts.weights[f"{parts.prefix}embeddings.LayerNorm.weight"])
     scaled = [graph.add("Mul", agreed, _scalar(graph, width)), graph.add("Mul", apart, _scalar(graph, width**0.5))]
-    learnt = _folded_logit(graph, parts, parts.head[-1].name, graph.add("Concat", pooled, *scaled, axis=1))
+    learnt = _folded_logit(graph, parts, name, graph.add("Concat", pooled, *scaled, axis=1))
     cosine = graph.add("ReduceSum", agreed, graph.numbers(1), keepdims=0)
     return graph.add("Add", learnt, graph.add("Mul", cosine, _scalar(graph, COSINE_SCALE)))
 

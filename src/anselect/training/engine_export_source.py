@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,7 +109,8 @@ class Source:
 def _exit_gate(config: Any) -> ExitGate | None:  # noqa: ANN401 - a model's settings
     if not config.exit_layer or config.exit_below is None:
         return None
-    return ExitGate(config.exit_layer, "model.exit_head", config.exit_below)
+    head = (replace(each, name=each.name.replace("head.", "exit_head.", 1)) for each in HEAD_LAYERS[config.head])
+    return ExitGate(config.exit_layer, tuple(head), config.exit_below)
 
 
 def load_source(folder: Path) -> Source:
