@@ -9,7 +9,7 @@ from pathlib import Path
 from anselect.config import Recipe, recipe_to_toml
 from anselect.data.files import file_sha256
 from anselect.data.locate import read_split
-from anselect.data.protocols import protocols_for
+from anselect.data.protocols import default_protocol, protocols_for
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.trec_files import write_run
 from anselect.records import Question
@@ -53,6 +53,7 @@ def write_finished_run(folder: Path, recipe: Recipe, data_dir: Path, ranks: Sequ
     (folder / "recipe.toml").write_text(recipe_to_toml(recipe), encoding="utf-8")
     (folder / "environment.json").write_text(json.dumps({"python": "3.11.0", "data_files": files}))
     metrics: dict[str, object] = {"recipe": recipe.name, "seed": recipe.training.seed, "data_files": files}
+    metrics["protocol"] = default_protocol("wikiqa").name
     for split in ("dev", "test"):
         questions = read_split("wikiqa", split, data_dir=data_dir)
         scores = ranks_to_scores(questions, ranks if split == "test" else [1] * len(questions))

@@ -83,7 +83,10 @@ def test_missing_cell_keeps_its_published_figure_and_its_reasons(plan: Plan) -> 
     assert cell.reasons == ("seed 0: not run yet", "seed 1: 50 % of the disk & more: no_room")
 
 
-def test_without_the_data_figures_stand_and_tests_do_not(plan: Plan, tmp_path: Path) -> None:
+def test_without_the_data_figures_stand_and_tests_do_not(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANSELECT_DATA", raising=False)
     (tmp_path / "empty").mkdir()
     table = gather(plan, tmp_path / "empty")
     assert table.rows[0].cells["wikiqa"].figures["MAP"].mean == 0.96875

@@ -22,6 +22,7 @@ from anselect.data.locate import read_split
 from anselect.data.statistics import clean_questions
 from anselect.evaluation.judgements import FloatArray, Judgements
 from anselect.evaluation.metrics import measure_questions
+from anselect.experiments.markdown import markdown_row
 from anselect.records import Entity, Question
 from anselect.text.answer_type import detect_answer_types
 from anselect.text.entities import EntityTagger, load_tagger
@@ -149,7 +150,7 @@ def measure_overlap(
 def to_markdown(rows: Iterable[Overlap]) -> str:
     """Return the rows as one Markdown table."""
     rule = ["---"] * 2 + ["---:"] * (len(COLUMNS) - 2)
-    return "\n".join([_line(COLUMNS), _line(rule), *(_line(_cells(row)) for row in rows)]) + "\n"
+    return "\n".join([markdown_row(COLUMNS), markdown_row(rule), *(markdown_row(_cells(row)) for row in rows)]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -219,10 +220,6 @@ def _cells(row: Overlap) -> list[str]:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} % of {whole}" if whole else "-"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

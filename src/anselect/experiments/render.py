@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from anselect.experiments.markdown import markdown_row
 from anselect.experiments.sheet import Entry, Sheet
 
 LATEX: Final = {
@@ -42,9 +43,9 @@ def plain_entry(entry: Entry) -> str:
 
 def to_markdown(sheet: Sheet) -> str:
     """Write a Markdown table; figures link to their run folder, the best are bold."""
-    lines = [f"### {sheet.title}", "", _pipes([_md(header) for header in sheet.headers])]
-    lines.append(_pipes(["---"] + ["---:"] * (len(sheet.headers) - 1)))
-    lines += [_pipes([_markdown_entry(entry) for entry in line]) for line in sheet.lines]
+    lines = [f"### {sheet.title}", "", markdown_row([_md(header) for header in sheet.headers])]
+    lines.append(markdown_row(["---"] + ["---:"] * (len(sheet.headers) - 1)))
+    lines += [markdown_row([_markdown_entry(entry) for entry in line]) for line in sheet.lines]
     lines += ["", *(_md(caption) + "  " for caption in sheet.captions)]
     lines += [f"[{number}] {_md(note)}  " for number, note in enumerate(sheet.footnotes, start=1)]
     return "\n".join(lines) + "\n"
@@ -126,10 +127,6 @@ def _latex_entry(entry: Entry) -> str:
 def _md(text: str) -> str:
     """Keep text from being read as Markdown."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
-
-
-def _pipes(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _ampersands(cells: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from anselect.errors import AnselectError, DataError, MissingFileError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.published import published_figures
 from anselect.experiments.kept_records import SPLITS, KeptRun, group_systems, read_baselines, read_kept_runs
+from anselect.experiments.markdown import markdown_row
 from anselect.experiments.stored_runs import read_stored_scores
 from anselect.selector import BUNDLED
 from anselect.training.bundled.card import set_table
@@ -98,12 +99,12 @@ def _section(data: str, protocol: str, runs: Sequence[KeptRun], known: Mapping[s
     counted = f", {known['questions']} questions" if known else ""
     lines = [f"## {data}, protocol {protocol}{counted}", ""]
     header = ["system", "seeds", "dev MAP", *(f"test {name}" for name in MEASURES), "published MAP", "published MRR"]
-    lines += [_pipes(header), _pipes(["---"] + ["---:"] * (len(header) - 1))]
+    lines += [markdown_row(header), markdown_row(["---"] + ["---:"] * (len(header) - 1))]
     rows = [_system_row(system, own, protocol) for system, own in group_systems(runs).items()]
-    lines += [_pipes(cells) for _, cells in sorted(rows, key=lambda row: (-row[0], row[1]))]
+    lines += [markdown_row(cells) for _, cells in sorted(rows, key=lambda row: (-row[0], row[1]))]
     baselines = sorted(known.get("baselines", {}).items(), key=lambda item: -item[1]["MAP"])
     for name, figures in baselines:
-        lines.append(_pipes([f"*{name}*", "", "", f"{figures['MAP']:.4f}", f"{figures['MRR']:.4f}", "", "", ""]))
+        lines.append(markdown_row([f"*{name}*", "", "", f"{figures['MAP']:.4f}", f"{figures['MRR']:.4f}", "", "", ""]))
     return "\n".join(lines) + "\n"
 
 
@@ -153,19 +154,17 @@ def _provenance(runs: Sequence[KeptRun]) -> str:
         "",
         f"sha256 values are cut to {HASH_SHOWN} digits; `results/` has them whole.",
     ]
-    lines += ["", _pipes(header), _pipes(["---"] * len(header))]
+    lines += ["", markdown_row(header), markdown_row(["---"] * len(header))]
     for run in runs:
         files = ", ".join(f"{name} {sha256[:HASH_SHOWN]}" for name, sha256 in run.metrics.get("data_files", {}).items())
         path = run.run_file("test")
         ranking = file_sha256(path)[:HASH_SHOWN] if path.is_file() else "–"
         lines.append(
-            _pipes([run.name, run.recipe.name, run.recipe.model.encoder, str(run.seed), run.commit, files, ranking])
+            markdown_row(
+                [run.name, run.recipe.name, run.recipe.model.encoder, str(run.seed), run.commit, files, ranking]
+            )
         )
     return "\n".join(lines) + "\n"
-
-
-def _pipes(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

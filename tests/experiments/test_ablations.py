@@ -1,0 +1,70 @@
+"""What one choice is worth: only systems that differ in it alone are compared, question by question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import ttest_rel
+from typer.testing import CliRunner
+
+from anselect.config import load_recipe
+from anselect.experiments.ablations import Ablation, app, find_groups, read_systems, render
+from anselect.experiments.keep import main as keep
+from tests.experiments.hand_made import write_finished_run, write_wikiqa
+
+HIGHLIGHT = Ablation("Highlighting", "text.highlight", by_type=True)
+LOSS = Ablation("Losses", "training.loss", frozenset({"training.batch_size"}))
+RUNS: dict[str, tuple[list[str], list[int]]] = {
+    "plain-seed0": ([], [1, 2, 1, 1, 3, 1]),
+    "plain-seed1": (["training.seed=1"], [1, 2, 1, 2, 1, 1]),
+    "replaced-seed0": (["text.highlight=replace"], [1, 1, 1, 1, 2, 1]),
+    "listwise-seed0": (["training.loss=listwise-softmax", "training.batch_size=4"], [2, 2, 2, 1, 1, 1]),
+    "other-seed0": (["text.highlight=mark", "training.learning_rate=1e-3"], [1, 1, 1, 1, 1, 1]),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data/ and results/."""
+    folder = tmp_path_factory.mktemp("ablations")
+    data_dir = write_wikiqa(folder / "data", {"train": 4, "dev": 3, "test": 6})
+    for name, (settings, ranks) in RUNS.items():
+        write_finished_run(folder / "runs" / name, load_recipe("minilm-linear", settings), data_dir, ranks)
+        places = ["--results", str(folder / "results"), "--data-dir", str(data_dir), "--name", name]
+        assert keep([str(folder / "runs" / name), *places]) == 0
+    return folder
+
+
+def test_groups_differ_in_the_key_alone_and_the_default_comes_first(kept: Path) -> None:
+    systems = read_systems(kept / "results", kept / "data")
+    named = {
+        key: [[one.runs[0].system for one in group] for group in find_groups(systems, key)] for key in (HIGHLIGHT, LOSS)
+    }
+    assert named == {HIGHLIGHT: [["plain", "replaced"]], LOSS: [["plain", "listwise"]]}
+
+
+def test_row_has_the_difference_its_test_and_the_answer_types(kept: Path) -> None:
+    plain = [(a + b) / 2 for a, b in zip([1, 1 / 2, 1, 1, 1 / 3, 1], [1, 1 / 2, 1, 1 / 2, 1, 1], strict=True)]
+    replaced = [1, 1, 1, 1, 1 / 2, 1]
+    p_value = ttest_rel(replaced, plain).pvalue
+    page = render(read_systems(kept / "results", kept / "data"), [HIGHLIGHT])
+    first, second = page.splitlines()[-2:]
+    mean = sum(plain) / 6
+    assert first.startswith(f"| name wikiqa | none | 2 | 1.0000 | {mean:.4f} |  |  | ")
+    assert second.startswith(
+        f"| name wikiqa | replace | 1 | 1.0000 | {5.5 / 6:.4f} | {5.5 / 6 - mean:+.4f} | {p_value:.3f} | "
+    )
+    # "who" expects a person in questions 0, 2, 4, "where" a place in 1, 3, 5
+    assert "| p | HUM | LOC |" in page
+    assert second.endswith(f" | {2.5 / 3:.3f} | 1.000 |")
+
+
+def test_command_writes_the_page_and_names_what_is_missing(kept: Path, tmp_path: Path) -> None:
+    places = ["--runs", str(kept / "results"), "--data-dir", str(kept / "data")]
+    done = CliRunner().invoke(app, [*places, "--output", str(tmp_path / "page.md")])
+    assert done.exit_code == 0, done.output
+    assert "## Losses" in (tmp_path / "page.md").read_text()
+    failed = CliRunner().invoke(app, ["--runs", str(tmp_path / "none"), "--output", str(tmp_path / "other.md")])
+    assert failed.exit_code != 0
+    assert not (tmp_path / "other.md").exists()
