@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from anselect.config import load_recipe
 from anselect.experiments.ablations import Ablation, app, find_groups, read_systems, render
 from anselect.experiments.keep import main as keep
+from tests.conftest import ROOT
 from tests.experiments.hand_made import write_finished_run, write_wikiqa
 
 HIGHLIGHT = Ablation("Highlighting", "text.highlight", by_type=True)
@@ -68,3 +69,8 @@ def test_command_writes_the_page_and_names_what_is_missing(kept: Path, tmp_path:
     failed = CliRunner().invoke(app, ["--runs", str(tmp_path / "none"), "--output", str(tmp_path / "other.md")])
     assert failed.exit_code != 0
     assert not (tmp_path / "other.md").exists()
+
+
+def test_page_in_the_docs_is_what_the_records_give(benchmark_data: Path) -> None:
+    systems = read_systems(ROOT / "results", benchmark_data)
+    assert (ROOT / "docs" / "ablations.md").read_text(encoding="utf-8") == render(systems)
