@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anselect.text.onnx_session import import_onnxruntime
 from benchmarks.ranking_sides import OURS, THEIRS
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -137,6 +138,7 @@ def _trace(model: Any, path: Path) -> None:  # noqa: ANN401 - a torch module
 
 def _round(plain: Path, rounded: Path) -> None:
     """Quantise dynamically, one scale per column; 7 bits, as without VNNI two products must fit 16 bits."""
+    import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     quantize_dynamic(plain, rounded, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from anselect.text.onnx_session import import_onnxruntime
+
 SIZE = 1024
 OPSET = 20
 
@@ -48,9 +50,9 @@ def _torch_product(threads: int) -> Callable[[], object]:
 
 def _integer_product(threads: int) -> Callable[[], object]:
     """Multiply unsigned by signed bytes with fixed weights, as quantised models do."""
-    import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
+    onnxruntime = import_onnxruntime()
     weights = np.random.default_rng(0).integers(-63, 64, (SIZE, SIZE), dtype=np.int8)
     graph = helper.make_graph(
         [helper.make_node("MatMulInteger", ["left", "right"], ["product"])],

@@ -36,7 +36,12 @@ class SideProcess:
     def __init__(self, side: str, folder: str, *, threads: int, python: str = sys.executable) -> None:
         self.side = side
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        variables = {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "true"}
+        variables = {
+            "OMP_NUM_THREADS": str(threads),
+            "ORT_DISABLE_TELEMETRY": "1",
+            "PYTHONPATH": path,
+            "TOKENIZERS_PARALLELISM": "true",
+        }
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.ranking_worker", side, folder, str(threads)],
             stdin=subprocess.PIPE,

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anselect.errors import HashMismatchError, MissingFileError, UsageError
+from anselect.errors import DataError, HashMismatchError, MissingFileError, UsageError
 from anselect.text.answer_type import (
     BUNDLED,
     COARSE_TYPES,
@@ -205,6 +205,17 @@ def test_missing_model_file_is_named(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(BUNDLED, tmp_path / "model"))
     (folder / "model.onnx").unlink()
     with pytest.raises(MissingFileError, match=r"model\.onnx: no such file"):
+        AnswerTypeModel(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "expected JSON"), ("[]", "expected a JSON object"), ("{}", "sha256 of both"), ('{"sha256": 1}', "of both")],
+)
+def test_damaged_manifest_is_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
+    folder = Path(shutil.copytree(BUNDLED, tmp_path / "model"))
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=rf"^[^\n]*manifest.json: [^\n]*{message}[^\n]*: install the package again$"):
         AnswerTypeModel(folder)
 
 

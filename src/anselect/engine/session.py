@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anselect.engine.folder import REPAIR
-from anselect.errors import DataError
+from anselect.text.onnx_session import open_session
 
 OUTPUT: Final = "logits"
 
@@ -23,21 +23,7 @@ class ModelSession:
     """
 
     def __init__(self, path: Path, *, as_written: bool = False) -> None:
-        import onnxruntime
-        from onnxruntime.capi import onnxruntime_pybind11_state as states
-
-        options = onnxruntime.SessionOptions()
-        # Batches run side by side instead of each on all cores: no waiting for the slowest thread at every operator.
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        if as_written:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        errors = (states.Fail, states.InvalidGraph, states.InvalidProtobuf, states.NotImplemented, states.NoSuchFile)
-        try:
-            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except errors as error:
-            reason = str(error).split("\n")[0]
-            raise DataError(f"expected a model that can be loaded: {reason}: {REPAIR}", path=path) from error
+        self._session = open_session(path, repair=REPAIR, as_written=as_written)
         self._names = [each.name for each in self._session.get_inputs()]
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:

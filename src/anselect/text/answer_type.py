@@ -6,7 +6,6 @@ because no package ships such a model; `anselect.training.answer_type` trains it
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,9 +20,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anselect.data.files import file_sha256, require_file
-from anselect.errors import HashMismatchError, UsageError
+from anselect.data.files import file_sha256, read_json_object, require_file
+from anselect.errors import DataError, HashMismatchError, UsageError
 from anselect.text.answer_type_labels import COARSE_TYPES, FINE_TYPES
+from anselect.text.onnx_session import open_session
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["COARSE_TYPES", "FINE_TYPES", "AnswerType", "AnswerTypeModel", "detect_answer_type", "detect_answer_types"]
 
 BUNDLED: Final = Path(__file__).parent.parent / "bundled" / "answer_type"
+REPAIR: Final = "install the package again"
 MAX_TOKENS: Final = 64
 # A long text keeps its start and its end: that is where people put the question.
 MAX_CHARACTERS: Final = 4000
@@ -92,17 +93,10 @@ class AnswerTypeModel:
     """An answer-type model folder (`model.onnx`, `tokenizer.json`, `manifest.json`), its files checked; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        import onnxruntime
         from tokenizers import Tokenizer
 
         _check_files(folder)
-        options = onnxruntime.SessionOptions()
-        # Batches run side by side instead of each on all cores: no waiting for the slowest thread at every operator.
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(folder / "model.onnx", repair=REPAIR)
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 
     def detect(self, questions: Iterable[str]) -> Iterator[AnswerType]:
@@ -170,11 +164,14 @@ _NOTHING_ASKED: Final = _nothing_asked()
 
 
 def _check_files(folder: Path) -> None:
-    manifest = json.loads(require_file(folder / "manifest.json").read_text(encoding="utf-8"))
-    for name, expected in manifest["sha256"].items():
+    path = folder / "manifest.json"
+    hashes = read_json_object(path, REPAIR).get("sha256")
+    if not isinstance(hashes, dict) or not {"model.onnx", "tokenizer.json"} <= set(hashes):
+        raise DataError(f"expected sha256 of both files: {REPAIR}", path=path)
+    for name, expected in hashes.items():
         found = file_sha256(require_file(folder / name))
         if found != expected:
-            message = f"expected sha256 {expected[:12]}…, got {found[:12]}…: install the package again"
+            message = f"expected sha256 {str(expected)[:12]}…, got {found[:12]}…: {REPAIR}"
             raise HashMismatchError(message, path=folder / name)
 
 
