@@ -10,10 +10,12 @@ import anselect
 from anselect.errors import AnselectError, MissingFileError, UsageError
 from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
 from anselect.selector import AnswerSelector
+from anselect.text.steps import TextSteps
 
 
 class LengthRanker:
     description = "longest first"
+    steps = TextSteps()
 
     def score(self, questions: Sequence[Question]) -> ScoredQuestions:
         return ScoredQuestions([[len(found.text) / 100 for found in question.candidates] for question in questions])

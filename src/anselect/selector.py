@@ -13,6 +13,7 @@ from anselect.records import Candidate, Question, Ranking, ScoredCandidate, Scor
 
 if TYPE_CHECKING:
     from anselect.engine.ranker import Long
+    from anselect.text.steps import TextSteps
 
 BUNDLED: Final = Path(__file__).parent / "bundled" / "ranker"
 BUNDLED_NAME: Final = "bundled"
@@ -29,6 +30,10 @@ class Ranker(Protocol):
     def description(self) -> str:
         """One line that tells a user what ranks: shown by `anselect rank` and `anselect doctor`."""
 
+    @property
+    def steps(self) -> TextSteps:
+        """What it does to texts before it reads them."""
+
     def score(self, questions: Sequence[Question]) -> ScoredQuestions:
         """Return one score per candidate, in the order of questions and candidates."""
 
@@ -43,6 +48,11 @@ class AnswerSelector:
     def description(self) -> str:
         """One line on what ranks."""
         return self._ranker.description
+
+    @property
+    def steps(self) -> TextSteps:
+        """What happens to texts before they are ranked."""
+        return self._ranker.steps
 
     def rank(self, question: str, candidates: Sequence[str], *, top_k: int | None = None) -> Ranking:
         """Order the candidates, best first; equal scores keep the caller's order, the caller's list is not changed."""

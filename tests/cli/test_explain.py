@@ -54,7 +54,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, list(arguments), input=stdin)
 
 
-def test_table_shows_type_entities_and_what_the_model_reads() -> None:
+def test_table_shows_type_entities_and_what_is_highlighted() -> None:
     result = run(QUESTION, SENTENCE, "It rings.")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -62,11 +62,11 @@ def test_table_shows_type_entities_and_what_the_model_reads() -> None:
         "expects  HUM a person or a group  (probability 0.973, more exactly HUM:ind)",
         "",
         "1  The first telephone was invented by Bell.",
-        "   entities  first [ORDINAL → NUM], Bell [PERSON → HUM ✓]",
-        "   reads as  The first telephone was invented by SPECIAL_TOKEN.",
+        "   entities     first [ORDINAL → NUM], Bell [PERSON → HUM ✓]",
+        "   highlighted  The first telephone was invented by SPECIAL_TOKEN.",
         "",
         "2  It rings.",
-        "   entities  none",
+        "   entities     none",
         "",
     ]
 
@@ -77,16 +77,9 @@ def test_question_alone_shows_its_type() -> None:
 
 def test_json_has_the_public_names() -> None:
     found = json.loads(run(QUESTION, SENTENCE, "--format", "json", "--way", "mark").stdout)
-    assert list(found) == [
-        "question",
-        "answer_type",
-        "answer_type_fine",
-        "confidence",
-        "candidates",
-        "model",
-        "comparison",
-    ]
+    assert list(found) == ["question", "answer_type", "answer_type_fine", "confidence", "candidates"]
     (candidate,) = found["candidates"]
+    assert list(candidate) == ["text", "highlighted", "entities"]
     assert candidate["highlighted"] == "The first telephone was invented by [ENTITY] Bell [/ENTITY]."
     assert candidate["entities"][1] == {
         "text": "Bell", "label": "PERSON", "answer_type": "HUM", "start": 36, "end": 40, "matches": True
@@ -122,6 +115,13 @@ def test_bad_input_is_an_error_of_ours(arguments: list[str], error: type[Excepti
     result = run(*arguments)
     assert isinstance(result.exception, error)
     assert result.stdout == ""
+
+
+def test_help_says_that_without_a_model_nobody_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = run("--help").stdout
+    assert "without it nothing is scored" in shown
+    assert "by default the bundled model" not in shown
 
 
 def test_unknown_way_is_a_mistake_in_arguments() -> None:
@@ -179,7 +179,8 @@ def test_page_is_self_contained_and_shows_labels() -> None:
     assert "url(" not in page.shown
     assert "BellPERSON ✓" in page.shown
     assert "firstORDINAL" in page.shown
-    assert "The first telephone was invented by SPECIAL_TOKEN." in page.shown
+    assert "highlightedThe first telephone was invented by SPECIAL_TOKEN." in page.shown
+    assert "model reads" not in page.shown
     classes = [attributes.get("class") for tag, attributes in page.tags if tag == "mark"]
     assert classes[:2] == ["NUM", "HUM match"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from anselect.modeling.checkpoint import save_checkpoint
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.text.explain import ExplainedCandidate, Explanation, add_evidence
 from anselect.text.explain_evidence import CandidateEvidence, Method, WordEvidence
+from anselect.text.steps import TextSteps
 from tests.training.tiny import save_tiny_bert
 
 QUESTION = "who made the lamp"
@@ -39,6 +41,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Bell"}])
     nlp.to_disk(folder / "rules")
+    model, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), max_tokens=16)
+    model.add_highlight_tokens(tokenizer, "mark")
+    model.config.text_steps = asdict(TextSteps("mark", str(folder / "rules")))
+    save_checkpoint(model, tokenizer, folder / "marked")
     return folder
 
 
@@ -50,6 +56,25 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(folder: Path, *arguments: str) -> Result:
     options = ["--model", str(folder / "m"), "--pipeline", str(folder / "rules"), *arguments]
     return CliRunner().invoke(app, [QUESTION, *CANDIDATES, *options])
+
+
+@pytest.mark.parametrize("inside", [[], ["--evidence", "occlusion"]], ids=["scores", "evidence"])
+@pytest.mark.parametrize(("model", "read"), [("m", None), ("marked", "[ENTITY] Bell [/ENTITY] made the lamp")])
+def test_shown_is_what_the_model_itself_reads(folder: Path, model: str, read: str | None, inside: list[str]) -> None:
+    check_read(read, str(folder / model), "--pipeline", str(folder / "rules"), *inside)
+
+
+def test_shown_is_what_the_bundled_model_reads(folder: Path) -> None:
+    check_read(None, "bundled", "--pipeline", str(folder / "rules"))
+
+
+def check_read(read: str | None, model: str, *options: str) -> None:
+    arguments = [QUESTION, *CANDIDATES, "--model", model, *options]
+    lines = CliRunner().invoke(app, arguments).stdout.splitlines()
+    assert [line for line in lines if "reads as" in line] == ([f"   reads as  {read}"] if read else [])
+    assert not any("SPECIAL_TOKEN" in line or "highlighted" in line for line in lines)
+    page = CliRunner().invoke(app, [*arguments, "--format", "html"]).stdout
+    assert ("what the model reads</b>" in page) == (read is not None)
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -80,6 +105,7 @@ def test_heatmap_is_written_as_its_name_says(folder: Path, tmp_path: Path) -> No
         (["--evidence", "occlusion"], "expected --model with --evidence"),
         (["--heatmap", "map.png"], "expected --model with --evidence"),
         (["--heatmap", "map.pdf", "--model", "m"], "expected a figure's name to end in .png or .svg"),
+        (["--evidence", "occlusion", "--model", "bundled"], "bundled: expected a run or a model with its weights"),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused_first(arguments: list[str], message: str) -> None:

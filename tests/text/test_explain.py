@@ -52,13 +52,8 @@ def test_explanation_has_exactly_the_public_names_and_values() -> None:
                     {"text": "Bell", "label": "PERSON", "answer_type": "HUM", "start": 0, "end": 4, "matches": True},
                     {"text": "1876", "label": "DATE", "answer_type": "NUM", "start": 13, "end": 17, "matches": False},
                 ),
-                "score": None,
-                "rank": None,
-                "evidence": None,
             },
         ),
-        "model": None,
-        "comparison": None,
     }
     assert json.loads(json.dumps(found))["candidates"][0]["entities"][0]["matches"] is True
 
@@ -96,6 +91,7 @@ def test_labels_outside_of_the_table_have_no_answer_type() -> None:
     assert [(entity.label, entity.answer_type, entity.matches) for entity in found.candidates[0].entities] == [
         ("DISEASE", None, False)
     ]
+    assert found.as_dict()["candidates"][0]["entities"][0]["answer_type"] is None
 
 
 def test_without_candidates_no_tagger_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ import typer
 from anselect.cli.candidates import (
     CandidatesArgument,
     CandidatesFile,
-    ModelOption,
     QuestionArgument,
     gather_candidates,
 )
@@ -38,14 +37,22 @@ def explain(
     question: QuestionArgument,
     candidates: CandidatesArgument = None,
     candidates_file: CandidatesFile = None,
-    model: ModelOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A run's or model's folder, a Hugging Face Hub id, or bundled; without it nothing is scored.",
+            metavar="RUN|FOLDER|HUB_ID",
+        ),
+    ] = None,
     output_format: Annotated[ExplainFormat, typer.Option("--format", help="How to show it.")] = ExplainFormat.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.", metavar="FILE")] = None,
     pipeline: Annotated[
         str | None,
         typer.Option(help="spaCy pipeline, by name or folder.", metavar="NAME", show_default="first installed"),
     ] = None,
-    way: Annotated[Way, typer.Option(help="How matching entities are shown to a model.")] = Way.REPLACE,
+    way: Annotated[
+        Way, typer.Option(help="How to highlight matching entities; a --model has its own way.")
+    ] = Way.REPLACE,
     evidence: Annotated[
         Method | None, typer.Option(help="Show which words raise or lower the model's score, by this method.")
     ] = None,
@@ -56,8 +63,8 @@ def explain(
 ) -> None:
     """Show the answer type that a question expects and the entities of each candidate, the matching ones bold.
 
-    With --model also the score and the rank that the model gives each candidate; with --evidence what each word does
-    to the score, and why the best candidate is scored above the next.
+    With --model also the score and the rank that it gives each candidate, and the text that it reads; with --evidence
+    what each word does to the score, and why the best candidate is scored above the next.
 
     \b
     Examples:

@@ -62,9 +62,8 @@ def _candidate(candidate: ExplainedCandidate, place: int, explanation: Explanati
         f'<p class="text" dir="auto">{_marked(candidate)}</p>',
     ]
     if candidate.highlighted != candidate.text:
-        parts.append(
-            f'<p class="reads" dir="auto"><b dir="ltr">what the model reads</b>{_escape(candidate.highlighted)}</p>'
-        )
+        name = "highlighted" if candidate.score is None else "what the model reads"
+        parts.append(f'<p class="reads" dir="auto"><b dir="ltr">{name}</b>{_escape(candidate.highlighted)}</p>')
     if candidate.evidence is not None:
         parts.append(_evidence(candidate.evidence))
     return "\n".join([*parts, "</li>"])

@@ -13,9 +13,10 @@ from anselect.engine.folder import is_engine_folder
 from anselect.errors import MissingExtraError, UsageError
 from anselect.experiments.figures.heatmaps import Heatmap, draw_heatmaps
 from anselect.experiments.figures.style import check_format, save_figure
-from anselect.selector import AnswerSelector, load
+from anselect.selector import AnswerSelector, load, model_path
 from anselect.text.explain import Explanation, add_evidence, add_ranking, replace_read_texts
 from anselect.text.explain_evidence import Method
+from anselect.text.explain_texts import prepare_texts
 
 if TYPE_CHECKING:
     from anselect.modeling.explained_model import ExplainedModel
@@ -40,7 +41,7 @@ class Wishes:
             raise UsageError("expected --model with --evidence and --heatmap: name the model to look into")
         if self.model is not None and not texts:
             raise UsageError("expected candidates for --model to score, got none: give them after the question")
-        if self.is_inside and is_engine_folder(Path(self.model or "")):
+        if self.is_inside and is_engine_folder(model_path(self.model)):
             raise UsageError(f"{self.model}: expected a run or a model with its weights, got an exported one")
 
     @property
@@ -58,8 +59,8 @@ def ask_model(explanation: Explanation, texts: list[str], wishes: Wishes) -> Exp
     ranking = selector.rank(explanation.question, texts)
     note_cut_candidates(ranking)
     explanation = add_ranking(explanation, ranking, model=selector.description)
-    if inside is not None:
-        explanation = replace_read_texts(explanation, inside.read_texts(explanation.question, texts))
+    read = prepare_texts(selector.steps, explanation.question, texts)[1]
+    explanation = replace_read_texts(explanation, [each.text for each in read])
     if inside is not None and wishes.evidence is not None:
         explanation = add_evidence(explanation, inside.evidence(explanation.question, texts, wishes.evidence))
         _warn_of_gaps(explanation)

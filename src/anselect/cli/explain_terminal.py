@@ -79,13 +79,14 @@ def _candidate(candidate: ExplainedCandidate, number: str) -> list[Line]:
     for entity in candidate.entities:
         text.stylize(_style(entity), entity.start, entity.end)
     entities = Text(", ").join(map(_entity, candidate.entities)) if candidate.entities else Text("none", "dim")
+    read = "highlighted" if candidate.score is None else "reads as"
     indent = " " * len(number)
     lines = [(number, text)]
     if candidate.score is not None:
         lines.append((f"{indent}score     ", Text(f"{candidate.score:.4f}, rank {candidate.rank}")))
-    lines.append((f"{indent}entities  ", entities))
+    lines.append((f"{indent}{'entities':<{len(read)}}  ", entities))
     if candidate.highlighted != candidate.text:
-        lines.append((f"{indent}reads as  ", Text(visible(candidate.highlighted))))
+        lines.append((f"{indent}{read}  ", Text(visible(candidate.highlighted))))
     if candidate.evidence is not None:
         lines += [(f"{indent}{prefix}", line) for prefix, line in evidence_lines(candidate.evidence)]
     return lines

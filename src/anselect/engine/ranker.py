@@ -50,7 +50,7 @@ class EngineRanker:
         self.manifest: Manifest = read_manifest(folder)
         self._options = options
         self._cache = cache
-        self._steps = _text_steps(self.manifest, folder)
+        self.steps = _text_steps(self.manifest, folder)
         self.tokenizer = TextTokenizer(folder / TOKENIZER, self.manifest)
         self._session = ModelSession(folder / MODEL, as_written=self.manifest.precision == "int8")
         self._room = self.manifest.max_tokens - self.tokenizer.template.specials
@@ -65,7 +65,7 @@ class EngineRanker:
 
         `cut_candidates` counts the candidates whose own text or whose question was not read whole.
         """
-        prepared = questions if self._steps is None else list(self._steps.apply(questions))
+        prepared = list(self.steps.apply(questions))
         places, pairs = _distinct(prepared)
         logits, is_cut = np.empty(len(pairs)), np.zeros(len(pairs), dtype=np.bool_)
         for part in _steps_of(pairs):
@@ -144,13 +144,11 @@ def _usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _text_steps(manifest: Manifest, folder: Path) -> TextSteps | None:
-    """Return what to do with texts before the model reads them, None for nothing."""
+def _text_steps(manifest: Manifest, folder: Path) -> TextSteps:
     try:
-        steps = TextSteps(**manifest.text_steps)
+        return TextSteps(**manifest.text_steps)
     except TypeError as error:
         raise DataError(f"expected known text steps ({error}): export it with this version", path=folder) from error
-    return None if steps == TextSteps() else steps
 
 
 def _distinct(questions: Sequence[Question]) -> tuple[NDArray[np.int64], list[Pair]]:

@@ -31,6 +31,7 @@ from anselect.modeling.module_chain import ModuleChain, is_module_chain, read_mo
 from anselect.modeling.pair_tokens import pair_template
 from anselect.modeling.scoring import score_pairs
 from anselect.records import Question, ScoredQuestions
+from anselect.text.steps import TextSteps
 
 CLASSIFIER: Final = "ForSequenceClassification"
 DEFAULT_MAX_TOKENS: Final = 512
@@ -60,6 +61,7 @@ class ClassifierRanker:
 
     def __init__(self, model: PairClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> None:
         self._model, self._tokenizer, self._name = model, tokenizer, name
+        self.steps = TextSteps()
 
     @property
     def description(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
 
 from anselect.errors import UsageError
 from anselect.modeling.checkpoint import MANIFEST, model_folder
@@ -22,7 +21,6 @@ from anselect.modeling.similarity import (
 )
 from anselect.text.explain_evidence import CandidateEvidence, Method
 from anselect.text.explain_texts import prepare_texts
-from anselect.text.steps import TextSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +30,17 @@ class ExplainedModel:
     ranker: TrainedRanker
     scorer: ModelRanker
     """The same ranker behind the face that a selector takes."""
-    steps: TextSteps
-
-    def read_texts(self, question: str, candidates: Sequence[str]) -> list[str]:
-        """Return the candidates as the model reads them."""
-        return [read.text for read in prepare_texts(self.steps, question, candidates)[1]]
 
     def evidence(self, question: str, candidates: Sequence[str], method: Method | str) -> list[CandidateEvidence]:
         """Say what each word of each candidate does to its score; raise UsageError for a siamese model."""
         if not isinstance(self.ranker, CrossEncoderRanker):
             raise UsageError("expected a cross-encoder for token evidence, got a siamese model: use --heatmap")
-        read, texts = prepare_texts(self.steps, question, candidates)
+        read, texts = prepare_texts(self.scorer.steps, question, candidates)
         return find_evidence(self.ranker, read, texts, method=method)
 
     def similarities(self, question: str, candidates: Sequence[str]) -> list[WordSimilarity]:
         """Return, for each candidate, the cosines between the question's words and its own in the last layer."""
-        read, texts = prepare_texts(self.steps, question, candidates)
+        read, texts = prepare_texts(self.scorer.steps, question, candidates)
         if isinstance(self.ranker, SiameseRanker):
             features = word_features_of(self.ranker)
             return [siamese_similarity(self.ranker.model, features, read, text) for text in texts]
@@ -63,5 +56,4 @@ def load_explained_model(model: str | PathLike[str]) -> ExplainedModel:
     if folder.is_dir() and not (folder / MANIFEST).is_file():
         raise UsageError(f"{name}: expected a model that anselect trained, got another: reasons cannot be read off it")
     ranker = load_ranker(folder)
-    config: Any = ranker.model.config
-    return ExplainedModel(ranker, ModelRanker(ranker, name), TextSteps(**getattr(config, "text_steps", {})))
+    return ExplainedModel(ranker, ModelRanker(ranker, name))

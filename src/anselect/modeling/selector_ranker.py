@@ -24,11 +24,11 @@ class ModelRanker:
     def __init__(self, ranker: TrainedRanker, name: str) -> None:
         config: Any = ranker.model.config
         self._ranker = ranker
-        self._steps = TextSteps(**getattr(config, "text_steps", {}))
+        self.steps = TextSteps(**getattr(config, "text_steps", {}))
         trained_on = getattr(config, "highlight", None) or NONE
-        if self._steps.highlight != trained_on:
+        if self.steps.highlight != trained_on:
             # Scores of a model on texts of another kind look right and are not.
-            message = f"{name}: trained on highlighting '{trained_on}', its text steps say '{self._steps.highlight}'"
+            message = f"{name}: trained on highlighting '{trained_on}', its text steps say '{self.steps.highlight}'"
             raise DataError(f"{message}: train it again, or mend config.json")
         self._trained: dict[str, Any] = getattr(config, "trained", {})
         self._max_tokens: int = config.max_tokens
@@ -42,7 +42,7 @@ class ModelRanker:
 
     def score(self, questions: Sequence[Question]) -> ScoredQuestions:
         """Score the candidates of questions, prepared as in training."""
-        return replace(self._ranker.score(list(self._steps.apply(questions))), max_tokens=self._max_tokens)
+        return replace(self._ranker.score(list(self.steps.apply(questions))), max_tokens=self._max_tokens)
 
 
 def load_model_ranker(model: str | PathLike[str]) -> ModelRanker | ClassifierRanker:

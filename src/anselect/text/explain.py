@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from anselect.errors import UsageError
 from anselect.records import Entity, Ranking
@@ -33,6 +33,8 @@ class DetectedType(Protocol):
 
 Detector = Callable[[str], DetectedType]
 
+_OF_A_MODEL: Final = ("model", "comparison", "score", "rank", "evidence")
+
 
 @dataclass(frozen=True, slots=True)
 class ExplainedEntity:
@@ -50,10 +52,11 @@ class ExplainedEntity:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCandidate:
-    """A candidate, what the model would read of it, and its entities."""
+    """A candidate with its entities."""
 
     text: str
     highlighted: str
+    """With a model the text that it reads, highlighted in its own way or not at all."""
     entities: tuple[ExplainedEntity, ...]
     score: float | None = None
     """The model's score; None without a model."""
@@ -78,8 +81,13 @@ class Explanation:
     """Why the first of the ranking stands above the second; None without evidence."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the explanation as JSON has it; the names are part of the public surface."""
-        return asdict(self)
+        """Return the explanation as JSON has it, without a model's part where none was asked; the names are public."""
+        left_out = _OF_A_MODEL if self.model is None else ()
+
+        def kept(items: list[tuple[str, Any]]) -> dict[str, Any]:
+            return {name: value for name, value in items if value is not None or name not in left_out}
+
+        return asdict(self, dict_factory=kept)
 
 
 def explain(
