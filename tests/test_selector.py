@@ -77,8 +77,10 @@ def test_rank_many_takes_records_and_pairs_lazily(selector: AnswerSelector) -> N
     [
         ("  ", ["a"], None, "expected a question, got blank text"),
         (None, ["a"], None, "expected the question as text, got NoneType"),
-        ("q?", "a", None, "expected a list of candidates"),
-        ("q?", ["a", b"b"], None, "expected text as candidate 1, got bytes"),
+        ("q?", "a", None, "^expected a list of candidates, got str: put it into a list$"),
+        ("q?", b"a", None, "^expected a list of candidates, got bytes$"),
+        ("q?", None, None, "^expected a list of candidates, got NoneType$"),
+        ("q?", ["a", b"b"], None, "^expected candidate 1 as text, got bytes: decode them first$"),
         ("q?", ["a"], -1, "expected top_k of 0 or more, got -1"),
     ],
 )
@@ -87,6 +89,18 @@ def test_rank_refuses_bad_input(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         selector.rank(question, candidates, top_k=top_k)
+
+
+@pytest.mark.parametrize("asked", ["Who?", None, ("Who?",), 7])
+def test_rank_many_refuses_what_is_no_pair(selector: AnswerSelector, asked: Any) -> None:
+    with pytest.raises(UsageError, match=r"^expected \(question, candidates\), got \w+: [^\n]+$"):
+        list(selector.rank_many([asked]))
+
+
+def test_record_with_a_candidate_that_is_no_text_is_refused(selector: AnswerSelector) -> None:
+    broken: Any = None
+    with pytest.raises(UsageError, match=r"^expected candidate 1 as text, got NoneType$"):
+        list(selector.rank_many([Question("7", "q?", (Candidate("0", "a"), Candidate("1", broken)))]))
 
 
 def test_rank_refuses_a_score_that_is_no_number() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from anselect.errors import AnselectError, MissingExtraError, UsageError
 from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
+from anselect.text.texts import each_text, require_text
 
 if TYPE_CHECKING:
     from anselect.engine.ranker import Long
@@ -63,6 +64,8 @@ class AnswerSelector:
         for question in questions:
             if isinstance(question, Question):
                 yield self._rank(question, has_ids=True, top_k=top_k)
+            elif not isinstance(question, tuple | list) or len(question) != 2:
+                raise UsageError(f"expected (question, candidates), got {type(question).__name__}: {question!r:.60}")
             else:
                 yield self._rank(_as_record(*question), has_ids=False, top_k=top_k)
 
@@ -122,16 +125,12 @@ def model_path(model: str | PathLike[str] | None) -> Path:
 
 
 def _as_record(question: str, candidates: Sequence[str]) -> Question:
-    if isinstance(candidates, str):
-        raise UsageError("expected a list of candidates, got one text: put it into a list")
-    return Question("", question, tuple(Candidate(str(place), text) for place, text in enumerate(candidates)))
+    texts = enumerate(each_text(candidates, "candidate"))
+    return Question("", question, tuple(Candidate(str(place), text) for place, text in texts))
 
 
 def _check(question: Question) -> None:
-    if not isinstance(question.text, str):
-        raise UsageError(f"expected the question as text, got {type(question.text).__name__}")
-    if not question.text.strip():
+    if not require_text(question.text, "the question").strip():
         raise UsageError("expected a question, got blank text")
     for place, candidate in enumerate(question.candidates):
-        if not isinstance(candidate.text, str):
-            raise UsageError(f"expected text as candidate {place}, got {type(candidate.text).__name__}")
+        require_text(candidate.text, f"candidate {place}")

@@ -141,8 +141,14 @@ def test_long_text_is_read_at_both_ends() -> None:
 
 @pytest.mark.parametrize("value", [None, b"who?", 7, ["who?"]])
 def test_what_is_not_a_string_is_refused_in_one_line(value: Any) -> None:
-    with pytest.raises(UsageError, match=r"^expected a question as a string, got \w+: decode or drop it$"):
+    with pytest.raises(UsageError, match=r"^expected question 0 as text, got \w+(: decode them first)?$"):
         detect_answer_type(value)
+
+
+@pytest.mark.parametrize("value", [None, "who?", b"who?"])
+def test_what_is_no_list_of_questions_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"^expected a list of questions, got"):
+        list(detect_answer_types(value))
 
 
 def test_many_questions_keep_their_order_and_equal_single_ones() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -75,8 +76,14 @@ def test_texts_are_read_in_steps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", [None, b"A"])
 def test_what_is_not_text_is_refused(tmp_path: Path, bad: object) -> None:
-    with pytest.raises(UsageError, match="as text, got"):
-        list(CachedTagger(CapitalTagger(), EntityCache(tmp_path)).tag([bad]))  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"^expected text 1 as text, got"):
+        list(CachedTagger(CapitalTagger(), EntityCache(tmp_path)).tag(["A", bad]))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("bad", [None, "Bell", b"Bell"])
+def test_what_is_no_list_of_texts_is_refused(tmp_path: Path, bad: Any) -> None:
+    with pytest.raises(UsageError, match=r"^expected a list of texts, got"):
+        list(CachedTagger(CapitalTagger(), EntityCache(tmp_path)).tag(bad))
 
 
 def test_interrupted_tagging_keeps_what_was_done(tmp_path: Path) -> None:

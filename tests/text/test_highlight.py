@@ -193,6 +193,16 @@ def test_questions_are_tagged_in_one_pass_and_typed() -> None:
     assert who.candidates[0] == Candidate("a", who.candidates[0].text, 1, {"pos": "x", "original": TEXT})
 
 
+@pytest.mark.parametrize("bad", [None, b"Bell"])
+@pytest.mark.parametrize("coarse_type", ["HUM", "DESC"])
+def test_what_is_not_text_is_named(coarse_type: str, bad: Any) -> None:
+    with pytest.raises(UsageError, match=r"^expected what to highlight as text, got"):
+        highlight(bad, [], coarse_type)
+    question = Question("7", "Who?", (Candidate("a", "Bell"), Candidate("b", bad)))
+    with pytest.raises(UsageError, match=r"^expected candidate b of question 7 as text, got"):
+        highlight_question(question, coarse_type, TableTagger({}))
+
+
 def test_highlighting_twice_is_refused() -> None:
     tagger: EntityTagger = TableTagger({})
     once = highlight_question(questions()[0][0], "HUM", tagger, "mark")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,8 +95,14 @@ def test_text_beyond_the_limit_of_spacy_is_taken(rules: InstalledPipeline, monke
 
 @pytest.mark.parametrize("bad", [None, b"Bell", 7])
 def test_what_is_not_text_is_refused(by_rule: SpacyTagger, bad: object) -> None:
-    with pytest.raises(UsageError, match=f"expected text as text, got {type(bad).__name__}"):
+    with pytest.raises(UsageError, match=f"expected text 1 as text, got {type(bad).__name__}"):
         list(by_rule.tag(["Bell", bad]))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("bad", [None, "Bell", b"Bell", 7])
+def test_what_is_no_list_of_texts_is_refused(by_rule: SpacyTagger, bad: Any) -> None:
+    with pytest.raises(UsageError, match=f"expected a list of texts, got {type(bad).__name__}"):
+        list(by_rule.tag(bad))
 
 
 def test_batches_do_not_change_entities(by_rule: SpacyTagger, rules: InstalledPipeline) -> None:

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anselect.data.files import file_sha256, read_json_object, require_file
-from anselect.errors import DataError, HashMismatchError, UsageError
+from anselect.errors import DataError, HashMismatchError
 from anselect.text.answer_type_labels import COARSE_TYPES, FINE_TYPES
 from anselect.text.onnx_session import open_session
+from anselect.text.texts import each_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -101,7 +102,7 @@ class AnswerTypeModel:
 
     def detect(self, questions: Iterable[str]) -> Iterator[AnswerType]:
         """Yield the answer type of each question, in order."""
-        source = iter(questions)
+        source = each_text(questions, "question")
         while chunk := list(islice(source, _CHUNK)):
             yield from self._detect_chunk(chunk)
 
@@ -129,10 +130,8 @@ class AnswerTypeModel:
         probabilities: NDArray[np.float32] = self._session.run(["probabilities"], {"ids": ids})[0]
         return probabilities
 
-    def _encode(self, question: object) -> list[int]:
+    def _encode(self, question: str) -> list[int]:
         """Return the token ids, or nothing for a text without words."""
-        if not isinstance(question, str):
-            raise UsageError(f"expected a question as a string, got {type(question).__name__}: decode or drop it")
         if len(question) > MAX_CHARACTERS:
             question = f"{question[: MAX_CHARACTERS // 2]} {question[-MAX_CHARACTERS // 2 :]}"
         if not re.search(r"\w", question):

@@ -11,7 +11,7 @@ from anselect.records import Entity
 from anselect.text.entity_cache import EntityCache, cache_key
 from anselect.text.pipelines import find_pipeline
 from anselect.text.spacy_tagger import SpacyTagger
-from anselect.text.texts import require_text
+from anselect.text.texts import each_text
 
 # How many texts are looked up and, where new, tagged together. Worker processes pay only for many.
 TEXTS_PER_STEP: Final = 1_000
@@ -53,13 +53,13 @@ class CachedTagger:
 
     def tag(self, texts: Iterable[str]) -> Iterator[tuple[Entity, ...]]:
         """Yield the entities of each text, in order; the texts are read in steps."""
-        stream = iter(texts)
+        stream = each_text(texts)
         while step := list(islice(stream, self._texts_per_step)):
             yield from self._tag_step(step)
 
     def _tag_step(self, texts: Sequence[str]) -> Iterator[tuple[Entity, ...]]:
         name, version = self._tagger.name, self._tagger.version
-        keys = [cache_key(name, version, require_text(text)) for text in texts]
+        keys = [cache_key(name, version, text) for text in texts]
         found = self._cache.get(keys, texts)
         missing = {key: text for key, text, entities in zip(keys, texts, found, strict=True) if entities is None}
         tagged = self._tag_missing(missing) if missing else {}

@@ -12,7 +12,7 @@ from anselect.text.entities import EntityTagger, load_tagger
 from anselect.text.entity_types import answer_type_of, labels_of
 from anselect.text.explain_evidence import CandidateEvidence, Comparison, compare_evidence
 from anselect.text.highlight import Way, highlight, parse_way
-from anselect.text.texts import require_unicode
+from anselect.text.texts import each_text, require_unicode
 
 
 class DetectedType(Protocol):
@@ -106,7 +106,8 @@ def explain(
     question = require_unicode(question, "the question")
     if not question.strip():
         raise UsageError("expected a question, got an empty text")
-    texts = _require_texts(candidates)
+    listed = enumerate(each_text(candidates, "candidate"))
+    texts = [require_unicode(text, f"candidate {place}") for place, text in listed]
     found = (detector or _default_detector())(question)
     tagged = (tagger or load_tagger()).tag(texts) if texts else ()
     explained = [
@@ -159,10 +160,3 @@ def _default_detector() -> Detector:
     from anselect.text.answer_type import detect_answer_type
 
     return detect_answer_type
-
-
-def _require_texts(candidates: Sequence[str]) -> list[str]:
-    # A lone text is a sequence of texts to Python, one per letter: never what is meant.
-    if isinstance(candidates, str | bytes) or not isinstance(candidates, Sequence):
-        raise UsageError(f"expected a list of candidates, got {type(candidates).__name__}")
-    return [require_unicode(text, f"candidate {place}") for place, text in enumerate(candidates)]

@@ -17,6 +17,7 @@ from anselect.errors import UsageError
 from anselect.records import Candidate, Entity, Question
 from anselect.text.entities import EntityTagger
 from anselect.text.entity_types import ALL_LABELS, labels_of
+from anselect.text.texts import require_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -136,7 +137,7 @@ def highlight(text: str, entities: Iterable[Entity], coarse_type: str, way: Way 
     >>> highlight("Bell did, in 1876.", [bell], "HUM", "mark").text
     '[ENTITY] Bell [/ENTITY] did, in 1876.'
     """
-    way = parse_way(way)
+    way, text = parse_way(way), require_text(text, "what to highlight")
     wanted = _first_of_overlapping(_of_labels(text, entities, labels_of(coarse_type)))
     changes = [change for entity in wanted for change in _changes(entity, way)]
     changes = sorted([*changes, *_spelled_out(text, changes, way)], key=lambda change: change[0])
@@ -161,6 +162,8 @@ def highlight_questions(
     way = parse_way(way)
     stream = iter(typed)
     while step := list(islice(stream, _QUESTIONS_PER_STEP)):
+        for question, _ in step:
+            _require_texts(question)
         texts = (
             candidate.text
             for question, coarse_type in step
@@ -238,6 +241,11 @@ def _apply(text: str, changes: Iterable[Change]) -> Highlighted:
         length += len(inserted)
         done = start + len(removed)
     return Highlighted("".join([*pieces, text[done:]]), text, tuple(edits))
+
+
+def _require_texts(question: Question) -> None:
+    for candidate in question.candidates:
+        require_text(candidate.text, f"candidate {candidate.id} of question {question.id}")
 
 
 def _highlight_one(question: Question, coarse_type: str, tagged: Iterator[tuple[Entity, ...]], way: Way) -> Question:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anselect.errors import AnselectError, UsageError
 from anselect.records import Entity
 from anselect.text.pipelines import InstalledPipeline
-from anselect.text.texts import require_text
+from anselect.text.texts import each_text
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -67,7 +67,7 @@ class SpacyTagger:
 
     def tag(self, texts: Iterable[str]) -> Iterator[tuple[Entity, ...]]:
         """Yield the entities of each text, in order, as the texts come; offsets are into the text as given."""
-        stream = iter(texts)
+        stream = each_text(texts)
         if self._n_process > 1:
             head = list(islice(stream, MIN_TEXTS_FOR_WORKERS))
             stream = chain(head, stream)
@@ -135,7 +135,7 @@ def _unneeded_components(components: Mapping[str, Mapping[str, Any]], pipeline: 
 def _cut(text: str) -> list[str]:
     """Cut a text into pieces that spaCy takes, at the last blank where there is one; joined they have its length."""
     # A lone surrogate cannot be encoded; the replacement has the same length, so that offsets stay true.
-    text = _SURROGATES.sub("\ufffd", require_text(text))
+    text = _SURROGATES.sub("\ufffd", text)
     pieces = []
     while len(text) > MAX_PIECE_CHARS:
         end = text.rfind(" ", 0, MAX_PIECE_CHARS) + 1 or MAX_PIECE_CHARS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from anselect.errors import UsageError
 
 
@@ -16,6 +18,16 @@ def require_text(text: object, what: str = "text") -> str:
         return text
     advice = ": decode them first" if isinstance(text, bytes) else ""
     raise UsageError(f"expected {what} as text, got {type(text).__name__}{advice}")
+
+
+def each_text(texts: object, what: str = "text") -> Iterator[str]:
+    """Yield texts as they come; raise UsageError for what is no list of texts, naming the one that is wrong."""
+    # A lone text is a list of texts to Python, one per letter: never what is meant.
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        advice = ": put it into a list" if isinstance(texts, str) else ""
+        raise UsageError(f"expected a list of {what}s, got {type(texts).__name__}{advice}")
+    for place, text in enumerate(texts):
+        yield text if isinstance(text, str) else require_text(text, f"{what} {place}")
 
 
 def require_unicode(text: object, what: str = "text") -> str:
