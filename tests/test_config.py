@@ -77,6 +77,13 @@ def test_recipe_written_back_reads_the_same(recipe_file: Path) -> None:
     assert Recipe.model_validate(tomllib.loads(recipe_to_toml(recipe))) == recipe
 
 
+def test_siamese_model_cannot_be_trained_on_highlighted_texts() -> None:
+    with pytest.raises(
+        UsageError, match=r"^[^\n]*cete-features-glove.toml: highlighting needs a cross-encoder: [^\n]*$"
+    ):
+        load_recipe("cete-features-glove", ["text.highlight=replace"])
+
+
 @pytest.mark.parametrize("name", list_recipes())
 def test_every_recipe_in_the_package_is_valid_and_named_for_its_file(name: str) -> None:
     assert load_recipe(name).name == name

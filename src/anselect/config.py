@@ -156,6 +156,9 @@ class Recipe(Section):
     def _parts_fit(self) -> Recipe:
         if self.model.kind == "siamese" and self.training.loss != "cosine-mse":
             raise ValueError("the siamese model gives a cosine: its loss is cosine-mse")
+        if self.model.kind == "siamese" and self.text.highlight != "none":
+            # Its features are of frozen words, among which there is no special token.
+            raise ValueError("highlighting needs a cross-encoder: set text.highlight to none for the siamese model")
         if self.model.kind == "cross-encoder" and self.training.loss == "cosine-mse":
             raise ValueError("loss cosine-mse is for the siamese model's cosine")
         return self

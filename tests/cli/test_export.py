@@ -14,7 +14,7 @@ pytest.importorskip("onnx")
 from anselect.cli.main import app
 from anselect.data.reading import write_questions
 from anselect.engine.folder import read_manifest
-from anselect.errors import AnselectError
+from anselect.errors import AnselectError, UsageError
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker
 from tests.training.tiny import learnable_questions, save_tiny_bert
@@ -67,6 +67,17 @@ def test_expected_text_steps_are_told(tmp_path: Path) -> None:
     CrossEncoderRanker(made, tokenizer).save(tmp_path / "model")
     arguments = ["export", str(tmp_path / "model"), str(tmp_path / "out"), "--as", "sentence-transformers"]
     assert "the model expects lower-cased texts" in CliRunner().invoke(app, arguments).stderr
+
+
+def test_model_trained_on_highlighted_texts_is_no_reranker_of_others(tmp_path: Path) -> None:
+    made, tokenizer = AnswerSelectionModel.from_encoder(save_tiny_bert(tmp_path / "bert"), max_tokens=32)
+    made.add_highlight_tokens(tokenizer, "mark")
+    CrossEncoderRanker(made, tokenizer).save(tmp_path / "model")
+    arguments = ["export", str(tmp_path / "model"), str(tmp_path / "out"), "--as", "sentence-transformers"]
+    error = CliRunner().invoke(app, arguments).exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "trained on highlighting 'mark', which others would not do: export it for the engine"
+    assert not (tmp_path / "out").exists()
 
 
 def test_engine_of_a_chain_of_modules_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
 
 from anselect.engine.folder import MODEL, TOKENIZER, read_manifest, write_engine
 from anselect.engine.ranker import EngineRanker, load_engine
@@ -19,6 +21,7 @@ from anselect.errors import DataError, UsageError
 from anselect.modeling.rankers import load_ranker
 from anselect.records import Candidate, Question
 from anselect.selector import AnswerSelector
+from anselect.text.highlight import special_tokens
 from tests.training.tiny import WORDS, learnable_questions
 
 TEXT = st.lists(st.sampled_from(WORDS), min_size=1, max_size=20).map(" ".join)
@@ -133,8 +136,6 @@ def test_selector_ranks_with_it(int8: EngineRanker) -> None:
 
 
 def test_calibration_of_the_manifest_is_applied(made: Path, tmp_path: Path, int8: EngineRanker) -> None:
-    from dataclasses import replace
-
     files = {name: (made / "int8" / name).read_bytes() for name in (MODEL, TOKENIZER)}
     write_engine(tmp_path / "e", files, replace(read_manifest(made / "int8"), temperature=2.0, bias=0.5))
     question = asked("who made the radio", "bell made the radio")
@@ -145,14 +146,28 @@ def test_calibration_of_the_manifest_is_applied(made: Path, tmp_path: Path, int8
 
 
 def test_text_steps_of_the_manifest_are_applied(made: Path, tmp_path: Path, int8: EngineRanker) -> None:
-    from dataclasses import replace
-
     files = {name: (made / "int8" / name).read_bytes() for name in (MODEL, TOKENIZER)}
     about = replace(read_manifest(made / "int8"), text_steps={"lower_case": True})
     write_engine(tmp_path / "e", files, about)
     assert load_engine(tmp_path / "e").score([asked("WHO", "Bell")]) == int8.score([asked("who", "bell")])
     write_engine(tmp_path / "e", files, replace(about, text_steps={"new_step": 1}))
     with pytest.raises(DataError, match="expected known text steps"):
+        load_engine(tmp_path / "e")
+
+
+@pytest.mark.parametrize("trained_on", ["none", "replace", "replace-typed", "mark"])
+@pytest.mark.parametrize("steps", ["none", "replace", "mark", "blink"])
+def test_highlighting_must_be_that_of_the_tokenizer(made: Path, tmp_path: Path, trained_on: str, steps: str) -> None:
+    tokenizer = Tokenizer.from_file(str(made / "int8" / TOKENIZER))
+    if trained_on != "none":
+        tokenizer.add_tokens([AddedToken(token, normalized=False) for token in special_tokens(trained_on)])
+    files = {MODEL: (made / "int8" / MODEL).read_bytes(), TOKENIZER: tokenizer.to_str().encode()}
+    write_engine(tmp_path / "e", files, replace(read_manifest(made / "int8"), text_steps={"highlight": steps}))
+    if steps == trained_on:
+        assert load_engine(tmp_path / "e").steps.highlight == steps
+        return
+    message = f"trained on highlighting '{trained_on}', its text steps say '{steps}': export the model again"
+    with pytest.raises(DataError, match=rf"^[^\n]*manifest.json: {message}"):
         load_engine(tmp_path / "e")
 
 

@@ -101,11 +101,7 @@ def _export_classifier(model: Path, folder: Path) -> None:
     if not isinstance(ranker, CrossEncoderRanker):
         raise UsageError(f"{model}: expected a cross-encoder, got a {type(ranker).__name__}")
     written = export_classifier(ranker, folder, samples=SAMPLES)
-    steps = getattr(ranker.model.config, "text_steps", {})
-    if ranker.model.config.highlight:
-        way = ranker.model.config.highlight
-        print_note(f"the model expects highlighted candidates ('{way}'): other rerankers will not highlight them")
-    if steps.get("lower_case"):
+    if getattr(ranker.model.config, "text_steps", {}).get("lower_case"):
         print_note("the model expects lower-cased texts: other rerankers will not lower-case them")
     if written.is_modular:
         print_note("a chain of modules: sentence-transformers reads it from version 5.4 on")

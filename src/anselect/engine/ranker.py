@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from anselect.data.files import present_folder
 from anselect.engine.batching import Batch, Row, fit_pair, make_batches
-from anselect.engine.folder import MODEL, TOKENIZER, Manifest, read_manifest
+from anselect.engine.folder import MANIFEST, MODEL, REPAIR, TOKENIZER, Manifest, read_manifest
 from anselect.engine.score_cache import ScoreCache, score_key
 from anselect.engine.scores import to_scores
 from anselect.engine.session import ModelSession
 from anselect.engine.tokens import MAX_CHARACTERS, Encoded, TextTokenizer
 from anselect.errors import DataError, UsageError
 from anselect.records import Question, ScoredQuestions
-from anselect.text.steps import TextSteps
+from anselect.text.highlight import Way, special_tokens
+from anselect.text.steps import NONE, TextSteps
 
 Long = Literal["cut", "windows"]
 PAIRS_PER_STEP: Final = 4096
@@ -50,8 +51,8 @@ class EngineRanker:
         self.manifest: Manifest = read_manifest(folder)
         self._options = options
         self._cache = cache
-        self.steps = _text_steps(self.manifest, folder)
         self.tokenizer = TextTokenizer(folder / TOKENIZER, self.manifest)
+        self.steps = _text_steps(self.manifest, folder, self.tokenizer.added)
         self._session = ModelSession(folder / MODEL, as_written=self.manifest.precision == "int8")
         self._room = self.manifest.max_tokens - self.tokenizer.template.specials
 
@@ -144,11 +145,18 @@ def _usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _text_steps(manifest: Manifest, folder: Path) -> TextSteps:
+def _text_steps(manifest: Manifest, folder: Path, tokens: frozenset[str]) -> TextSteps:
+    """Return what to do with texts; highlighting must be that which the tokenizer has tokens for."""
     try:
-        return TextSteps(**manifest.text_steps)
+        steps = TextSteps(**manifest.text_steps)
     except TypeError as error:
         raise DataError(f"expected known text steps ({error}): export it with this version", path=folder) from error
+    trained_on = [way.value for way in Way if tokens.issuperset(special_tokens(way))] or [NONE]
+    if steps.highlight not in trained_on:
+        # Scores of a model on texts of another kind look right and are not.
+        message = f"trained on highlighting '{trained_on[0]}', its text steps say '{steps.highlight}'"
+        raise DataError(f"{message}: {REPAIR}", path=folder / MANIFEST)
+    return steps
 
 
 def _distinct(questions: Sequence[Question]) -> tuple[NDArray[np.int64], list[Pair]]:

@@ -68,6 +68,7 @@ class TextTokenizer:
         self._tokenizer.no_padding()
         self.template = _template(self._tokenizer)
         self._tokenizer.encode_special_tokens = True
+        self.added = frozenset(token.content for token in self._tokenizer.get_added_tokens_decoder().values())
         self._unknown = manifest.unknown_token
         self._reserved = np.array(manifest.reserved_tokens, dtype=np.int64)
 

@@ -101,6 +101,9 @@ def _needs_modules(model: AnswerSelectionModel) -> bool:
     if head not in HEADS:
         message = f"expected a head of {', '.join(HEADS)}, got '{head}'"
         raise UsageError(f"{message}: heads that read single tokens have no form that others load")
+    if model.config.highlight:
+        message = f"trained on highlighting '{model.config.highlight}', which others would not do"
+        raise UsageError(f"{message}: export it for the engine")
     if model.config.exit_below is not None:
         raise UsageError("pairs leave this model early, which others cannot do: set its exit_below to None and save it")
     if family == PLAIN_FAMILY and head in PLAIN_HEADS and pooling != "mean":
