@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def test_sound_file(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr == f"note: {path}: 1 questions, 2 candidates, 0 defects, 0 remarks\n"
+
+
+def test_data_set_is_looked_for_in_the_named_folder(tmp_path: Path) -> None:
+    (tmp_path / "transfer").mkdir()
+    line = '{"id": "1", "question": "Who?", "context": "He did. It rang.", "answers": [{"text": "He", "start": 0}]}'
+    (tmp_path / "transfer/quoref_dev.jsonl.gz").write_bytes(gzip.compress(line.encode()))
+    result = run("quoref-dev", "--data-dir", tmp_path)
+    assert result.stderr == "note: quoref-dev: 1 questions, 2 candidates, 0 defects, 0 remarks\n"
 
 
 def test_table_has_counts_then_examples_with_places(tmp_path: Path) -> None:

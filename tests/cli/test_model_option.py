@@ -141,4 +141,4 @@ def test_run_file_that_is_missing_is_not_looked_for_on_the_hub(folder: Path, tmp
     for name in ("runs/none.trec", "none.trec", str(tmp_path / "none.trec")):
         error = invoke("evaluate", name, "--data", str(folder / "dev.tsv")).exception
         assert isinstance(error, MissingFileError)
-        assert str(error) == f"{name}: no such file"
+        assert str(error) == f"{name}: no such file, expected one to read: check the path"

@@ -58,4 +58,4 @@ def test_bad_row_is_one_line_with_its_place(tmp_path: Path) -> None:
 def test_missing_input_is_told_before_a_model_is_loaded(tmp_path: Path) -> None:
     error = run(tmp_path / "a.tsv", tmp_path / "b.tsv", "--model", tmp_path / "no model").exception
     assert isinstance(error, MissingFileError)
-    assert str(error) == f"{tmp_path / 'a.tsv'}: no such file"
+    assert str(error) == f"{tmp_path / 'a.tsv'}: no such file, expected one to read: check the path"

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anselect.data.convert import convert, count_losses, require_free
-from anselect.data.format_table import WRITABLE_FORMATS
+from anselect.data.format_table import READABLE_FORMATS, WRITABLE_FORMATS
 from anselect.data.formats.semeval_xml import RAW_LABELS
 from anselect.data.holding import Holds, as_held
 from anselect.data.reading import FORMATS, detect_format, read_questions, write_questions
 from anselect.errors import DataError, UsageError
 from anselect.records import Candidate, Question
 
+BOTH_WAYS = [name for name in WRITABLE_FORMATS if name in READABLE_FORMATS]
 TEXTS = st.text(st.sampled_from(list("abAB  \t\n\r'\"<&>,;#\\_é\u2028\ud7ff😀")), max_size=12)
 KEYS = st.sampled_from(["label", "answer", "question.x", "candidate.y", "Question ID", "metadata", "id", "é", "page"])
 RICH = [
@@ -66,7 +67,7 @@ def question_lists(draw: st.DrawFn, name: str) -> list[Question]:
     return questions
 
 
-@pytest.mark.parametrize("name", WRITABLE_FORMATS)
+@pytest.mark.parametrize("name", BOTH_WAYS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_what_comes_back_is_what_the_format_says_it_holds(name: str, data: st.DataObject) -> None:
@@ -99,7 +100,7 @@ def test_own_formats_lose_nothing_that_both_hold(source: str, target: str, data:
         assert list(read_questions(second, input_format=target)) == questions
 
 
-@pytest.mark.parametrize(("source", "target"), list(product(WRITABLE_FORMATS, repeat=2)))
+@pytest.mark.parametrize(("source", "target"), list(product(BOTH_WAYS, repeat=2)))
 def test_every_pair_of_formats(source: str, target: str, tmp_path: Path) -> None:
     first, second = path_of(source, tmp_path), path_of(target, tmp_path, "b")
     write_questions(
@@ -142,6 +143,27 @@ def test_losses_are_named_and_counted(tmp_path: Path) -> None:
         "questions without candidates": 1,
     }
     assert (conversion.questions, conversion.candidates) == (2, 3)
+
+
+def test_qrels_lose_the_texts(tmp_path: Path) -> None:
+    write_questions(RICH, tmp_path / "a.jsonl")
+    conversion = convert(tmp_path / "a.jsonl", tmp_path / "a.qrels")
+    assert (conversion.losses["texts"], conversion.losses["questions without candidates"]) == (5, 1)
+    assert (tmp_path / "a.qrels").read_text() == "q1 0 c7 0\nq1 0 c9 1\nq2 0 q2-0 1\n"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        (Candidate("c", "x"), "expected label 0 or 1, got None"),
+        (Candidate("c d", "x", 1), "expected an id without white"),
+    ],
+)
+def test_qrels_refuse(candidate: Candidate, message: str, tmp_path: Path) -> None:
+    write_questions([Question("q", "Who?", (candidate,))], tmp_path / "a.jsonl")
+    with pytest.raises(DataError, match=message):
+        convert(tmp_path / "a.jsonl", tmp_path / "a.qrels")
+    assert not (tmp_path / "a.qrels").exists()
 
 
 def test_order_is_a_loss_of_its_own(tmp_path: Path) -> None:

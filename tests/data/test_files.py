@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anselect.data.files import copy_folder, file_sha256, read_json_object, read_lines, write_bytes, write_text
-from anselect.errors import DataError, MissingFileError
+from anselect.errors import DataError, MissingFileError, UsageError
 
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
@@ -60,9 +60,9 @@ def test_read_lines_names_the_line_of_a_wrong_encoding(tmp_path: Path) -> None:
 
 
 def test_read_lines_tells_a_folder_from_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="is a folder"):
+    with pytest.raises(MissingFileError, match="is a folder, expected a file: name the file in it"):
         lines_of(tmp_path)
-    with pytest.raises(MissingFileError, match="no such file"):
+    with pytest.raises(MissingFileError, match="none: no such file, expected one to read: check the path"):
         lines_of(tmp_path / "none")
 
 
@@ -87,6 +87,31 @@ def test_write_text_replaces_the_old_file_at_once(tmp_path: Path) -> None:
         assert path.read_text() == "old"
     assert path.read_bytes() == "né\n".encode()
     assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
+
+
+def write_to(path: Path) -> None:
+    with write_text(path) as file:
+        file.write("a")
+
+
+def test_write_text_refuses_the_name_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(UsageError, match="a: expected a file to write, got a folder: name a file in it"):
+        write_to(tmp_path / "a")
+    assert [found.name for found in tmp_path.iterdir()] == ["a"]
+
+
+def test_write_text_names_the_file_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250)  # a name of its own, but no room for what stands around it while it is written
+    with pytest.raises(OSError, match="name too long") as caught:
+        write_to(path)
+    assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+
+
+def test_write_text_leaves_the_errors_of_others_alone(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, write_text(tmp_path / "a"):
+        (tmp_path / "b").read_text()
+    assert caught.value.filename == str(tmp_path / "b")
 
 
 def test_file_sha256_is_the_known_one(tmp_path: Path) -> None:

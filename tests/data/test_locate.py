@@ -135,7 +135,9 @@ def test_source_of_several_files_needs_all_of_them(home: Path) -> None:
 
 def test_absent_data_dir_is_an_error_even_where_the_cache_has_the_data(home: Path) -> None:
     put(home / "cache" / "anselect" / "data" / "wikiqa" / "WikiQA-dev.tsv", WIKIQA)
-    with pytest.raises(MissingFileError, match="nowhere: expected a folder"):
+    with pytest.raises(
+        MissingFileError, match="nowhere: expected a folder with data sets, there is none: check --data-dir"
+    ):
         read_split("wikiqa", "dev", data_dir=home / "nowhere")
 
 

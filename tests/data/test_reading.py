@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anselect.data.finding import KINDS
-from anselect.data.format_table import WRITABLE_FORMATS
+from anselect.data.format_table import READABLE_FORMATS, WRITABLE_FORMATS
 from anselect.data.reading import FORMATS, detect_format, find_format, read_located, read_questions, write_questions
 from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.records import Candidate, Question
@@ -33,11 +33,11 @@ NAMES = {
 
 
 def test_every_format_is_tested() -> None:
-    assert set(NAMES) == set(WRITABLE_FORMATS)
-    assert set(FORMATS) - set(WRITABLE_FORMATS) == {"spans"}
+    assert set(NAMES) == set(WRITABLE_FORMATS) & set(READABLE_FORMATS)
+    assert set(FORMATS) - set(NAMES) == {"spans", "qrels"}
 
 
-@pytest.mark.parametrize("name", WRITABLE_FORMATS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_written_is_detected_and_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / NAMES[name]
     write_questions(QUESTIONS, path, output_format=name)
@@ -71,7 +71,7 @@ def test_lines(name: str, lines: list[object], tmp_path: Path) -> None:
     assert [(item.line, item.candidate_lines) for item in read_located(path)] == lines
 
 
-@pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if each.is_stream])
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].is_stream])
 def test_gzip_is_written_by_name_and_read_by_content(name: str, tmp_path: Path) -> None:
     target = tmp_path / f"{NAMES[name]}.gz"
     write_questions(QUESTIONS, target, output_format=name)
@@ -114,6 +114,12 @@ def test_detection_of_zip_and_folders(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "Train.Question.POSInput.gz").touch()
     assert detect_format(tmp_path / "x") == "jacana"
+    (tmp_path / "y").mkdir()
+    for name in ("id.txt", "a.toks", "b.toks", "sim.txt"):
+        (tmp_path / "y" / f"{name}.gz").write_bytes(gzip.compress(b"1\n"))
+    assert detect_format(tmp_path / "y") == "toks"
+    [item] = read_located(tmp_path / "y")
+    assert (item.question.id, item.candidate_lines) == ("1", (1,))
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b"<html></html>", b"just words"])
@@ -167,6 +173,21 @@ def test_read_only_format_is_not_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_written_only_format_is_not_read(tmp_path: Path) -> None:
+    write_questions(QUESTIONS, tmp_path / "a.qrels.gz")
+    for read in (read_questions, read_located):
+        with pytest.raises(UsageError, match=r"a\.qrels\.gz: expected a format with texts to read, got qrels"):
+            read(tmp_path / "a.qrels.gz")
+
+
+@pytest.mark.parametrize("name", ["tsv", "csv", "wikiqa", "parquet"])
+def test_file_without_a_row_is_a_data_error(name: str, tmp_path: Path) -> None:
+    path = tmp_path / NAMES[name]
+    write_questions([], path, output_format=name)
+    with pytest.raises(DataError, match="expected at least one question, got none: is this the right file"):
+        list(read_questions(path))
+
+
 def test_name_of_a_data_set_is_read_where_no_file_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSELECT_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -182,11 +203,11 @@ def test_name_of_a_data_set_is_read_where_no_file_has_it(tmp_path: Path, monkeyp
 
 
 def test_data_set_of_one_split_needs_no_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANSELECT_DATA", str(tmp_path))
     (tmp_path / "transfer").mkdir()
     line = '{"id": "1", "question": "Who?", "context": "He did. It rang.", "answers": [{"text": "He", "start": 0}]}'
     (tmp_path / "transfer/quoref_dev.jsonl.gz").write_bytes(gzip.compress(line.encode()))
-    [item] = read_located(Path("quoref-dev"))
+    [item] = read_located(Path("quoref-dev"), data_dir=tmp_path)
+    monkeypatch.setenv("ANSELECT_DATA", str(tmp_path))
     assert [item.question] == list(read_questions(Path("quoref-dev")))
     assert [each.label for each in item.question.candidates] == [1, 0]
 
@@ -208,7 +229,7 @@ def test_detokenize(name: str, tmp_path: Path) -> None:
     assert (first.text, first.candidates[0].text) == ("Who?", "He.")
 
 
-@pytest.mark.parametrize("name", [name for name in WRITABLE_FORMATS if name != "jsonl"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "jsonl"])
 def test_half_surrogates_become_replacement_characters(name: str, tmp_path: Path) -> None:
     path = tmp_path / NAMES[name]
     write_questions([Question("q", "a\ud800b", (Candidate("c", "\udfff", 1),))], path, output_format=name)

@@ -9,11 +9,12 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anselect.data.formats.qrels import write_qrels
 from anselect.data.protocols import PROTOCOLS
 from anselect.errors import DataError, MissingFileError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.run_scores import read_run_scores
-from anselect.evaluation.trec_files import read_qrels, read_run, separate_scores, write_qrels, write_run
+from anselect.evaluation.trec_files import read_qrels, read_run, separate_scores, write_run
 from anselect.records import Candidate, Question
 
 
@@ -72,6 +73,11 @@ def test_read_run_reads_gzip(run_file: Path) -> None:
         pytest.param("q1\ta\t-inf\n", r"run.trec:1: .*expected a finite score, got '-inf'", id="infinite"),
         pytest.param("", r"run.trec: expected lines, got an empty file", id="empty"),
         pytest.param("# only a comment\n\n", r"run.trec: expected lines, got an empty file", id="comments_only"),
+        pytest.param(
+            "# a comment\nquestion_id\tcandidate_id\tscore\n\n",
+            r"run.trec:2: expected scores after the header, got the end of the file: is this the right one\?",
+            id="header_only",
+        ),
         pytest.param("q1 Q0 a 1 \0 t\n", r"run.trec:1: expected text, got binary", id="binary"),
     ],
 )
@@ -109,7 +115,7 @@ def test_written_run_gives_every_tool_the_same_ranking(
 ) -> None:
     folder = tmp_path_factory.mktemp("runs")
     write_run(folder / "run", QUESTIONS, [scores[:3], scores[3:]], tag="my tag", provenance={"model": "a b"})
-    write_qrels(folder / "qrels", QUESTIONS)
+    write_qrels(QUESTIONS, folder / "qrels")
     with (folder / "run").open() as run, (folder / "qrels").open() as qrels:
         evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(qrels), {"map"})
         theirs = evaluator.evaluate(pytrec_eval.parse_run(run))
@@ -145,7 +151,7 @@ def test_ids_that_a_trec_file_cannot_hold_are_refused(run_file: Path, identifier
     with pytest.raises(DataError, match="expected an id without white space"):
         write_run(run_file, [question], [[1.0]], tag="t", provenance={})
     with pytest.raises(DataError, match="expected an id without white space"):
-        write_qrels(run_file, [question])
+        write_qrels([question], run_file)
     assert not run_file.exists()
 
 
@@ -155,7 +161,7 @@ def test_score_that_is_not_finite_is_not_written(run_file: Path) -> None:
 
 
 def test_qrels_round_trip(tmp_path: Path) -> None:
-    write_qrels(tmp_path / "qrels.gz", QUESTIONS)
+    write_qrels(QUESTIONS, tmp_path / "qrels.gz")
     assert read_qrels(tmp_path / "qrels.gz") == {"q1": {"q1-0": 1, "q1-1": 0, "q1-2": 0}, "q2": {"q2-0": 0, "q2-1": 1}}
 
 

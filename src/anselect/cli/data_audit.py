@@ -11,7 +11,7 @@ import typer
 from anselect.cli.output import OutputFormat, print_note, print_rows
 from anselect.data.audit import FileAudit, audit_files, group_findings
 from anselect.data.finding import KINDS, Finding
-from anselect.data.format_table import FORMATS
+from anselect.data.format_table import READABLE_FORMATS
 from anselect.data.overlap import KINDS as OVERLAP_KINDS
 from anselect.data.overlap import Overlap
 from anselect.data.overlap_audit import EVALUATION_SETS, PairAudit, audit_overlaps
@@ -44,7 +44,9 @@ def audit(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with data sets, searched before $ANSELECT_DATA and the cache.")
     ] = None,
-    input_format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; detected by default.")] = None,
+    input_format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(READABLE_FORMATS)}; detected by default.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 if there is any defect.")] = False,
     limit: Annotated[
         int | None,
@@ -66,15 +68,12 @@ def audit(
         return
     if not files:
         raise UsageError("expected files to audit, or --train and --against, got none")
-    _audit_files(files, input_format, strict, limit, output_format)
-
-
-def _audit_files(
-    files: Sequence[Path], input_format: str | None, strict: bool, limit: int | None, output_format: OutputFormat
-) -> None:
     if len(set(files)) < len(files):
         raise UsageError("expected every file once, got one twice: a file leaks into itself")
-    audits = audit_files(files, input_format=input_format)
+    _print_audits(audit_files(files, input_format=input_format, data_dir=data_dir), strict, limit, output_format)
+
+
+def _print_audits(audits: Sequence[FileAudit], strict: bool, limit: int | None, output_format: OutputFormat) -> None:
     groups = group_findings(audits)
     if output_format is OutputFormat.table:
         _print_tables(groups, TABLE_EXAMPLES if limit is None else limit)

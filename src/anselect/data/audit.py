@@ -37,14 +37,17 @@ class FileAudit:
         return sum(finding.severity is Severity.defect for finding in self.findings)
 
 
-def audit_files(paths: Iterable[Path], *, input_format: str | None = None) -> list[FileAudit]:
+def audit_files(
+    paths: Iterable[Path], *, input_format: str | None = None, data_dir: Path | None = None
+) -> list[FileAudit]:
     """Audit files one after the other; what a later one shares with an earlier one is a leak.
 
     Texts are compared without case and with white space collapsed. Memory: 16 bytes and a place per question and pair.
     """
     seen = SeenTexts()
     return [
-        audit_questions(read_located(path, input_format=input_format), str(path), seen) for path in dict.fromkeys(paths)
+        audit_questions(read_located(path, input_format=input_format, data_dir=data_dir), str(path), seen)
+        for path in dict.fromkeys(paths)
     ]
 
 

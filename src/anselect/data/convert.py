@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from anselect.data.files import STDIN
 from anselect.data.format_table import find_format
@@ -27,23 +28,24 @@ class Conversion:
     """How often, by what the target format could not hold: `candidate metadata pos`, `candidate ids`, …"""
 
 
-def convert(
-    source: Path,
-    target: Path,
-    *,
-    input_format: str | None = None,
-    output_format: str | None = None,
-    split: str | None = None,
-    detokenize: bool = False,
-) -> Conversion:
+class Reading(TypedDict, total=False):
+    """What `read_questions` can be told."""
+
+    input_format: str | None
+    split: str | None
+    detokenize: bool
+    data_dir: Path | None
+
+
+def convert(source: Path, target: Path, *, output_format: str | None = None, **reading: Unpack[Reading]) -> Conversion:
     """Read `source`, write `target`, streaming; say what the target could not hold.
 
     A file that stands under the target's name is replaced: call `require_free` before, unless that is wanted.
     """
     _require_other(source, target)
-    source_format = input_format or detect_format(source)
+    source_format = reading["input_format"] = reading.get("input_format") or detect_format(source)
     target_format = output_format or detect_output_format(target)
-    questions = read_questions(source, input_format=source_format, split=split, detokenize=detokenize)
+    questions = read_questions(source, **reading)
     account = _Account(find_format(target_format).holds)
     write_questions(account.watch(questions), target, output_format=target_format)
     return Conversion(source_format, target_format, account.questions, account.candidates, dict(account.losses))
@@ -67,7 +69,7 @@ def count_losses(question: Question, held: Question | None) -> Counter[str]:
         return Counter({"questions without candidates": 1})
     losses = Counter(_lost_metadata("question", question, held))
     losses["question ids"] += question.id != held.id
-    losses["white space or characters in texts"] += question.text != held.text
+    losses.update(_lost_text(question, held))
     in_order = question.candidates
     if [each.label for each in in_order] != [each.label for each in held.candidates]:
         losses["the order of a question's candidates"] += 1
@@ -75,7 +77,7 @@ def count_losses(question: Question, held: Question | None) -> Counter[str]:
     for candidate, held_candidate in zip(in_order, held.candidates, strict=True):
         losses.update(_lost_metadata("candidate", candidate, held_candidate))
         losses["candidate ids"] += candidate.id != held_candidate.id
-        losses["white space or characters in texts"] += candidate.text != held_candidate.text
+        losses.update(_lost_text(candidate, held_candidate))
     return +losses
 
 
@@ -97,6 +99,11 @@ class _Account:
                 self.questions += 1
                 self.candidates += len(held.candidates)
                 yield question
+
+
+def _lost_text(record: Question | Candidate, held: Question | Candidate) -> Iterator[str]:
+    if record.text != held.text:
+        yield "white space or characters in texts" if held.text else "texts"
 
 
 def _lost_metadata(what: str, record: Question | Candidate, held: Question | Candidate) -> Iterator[str]:

@@ -12,11 +12,11 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from anselect.errors import DataError, MissingFileError
+from anselect.errors import DataError, MissingFileError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 STDIN = Path("-")
@@ -26,8 +26,9 @@ def require_file(path: Path) -> Path:
     """Return the path if a file stands there; raise MissingFileError otherwise."""
     if path == STDIN or path.is_file():
         return path
-    what = "is a folder, expected a file" if path.is_dir() else "no such file"
-    raise MissingFileError(f"{path}: {what}")
+    if path.is_dir():
+        raise MissingFileError(f"{path}: is a folder, expected a file: name the file in it")
+    raise MissingFileError(f"{path}: no such file, expected one to read: check the path")
 
 
 @contextmanager
@@ -102,7 +103,12 @@ def write_text(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def write_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that appears under its name only when everything was written: write, fsync, rename."""
+    """Open a file that appears under its name only when everything was written: write, fsync, rename.
+
+    Raises UsageError where a folder has the name; an OSError names the file, never the one that is being written.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path}: expected a file to write, got a folder: name a file in it")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
@@ -112,8 +118,13 @@ def write_bytes(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         part.replace(path)
         _sync_folder(path.parent)
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 def file_sha256(path: Path) -> str:

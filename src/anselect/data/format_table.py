@@ -13,6 +13,7 @@ from anselect.data.formats.csv_file import read_csv, read_located_csv, write_csv
 from anselect.data.formats.jacana import read_jacana, write_jacana
 from anselect.data.formats.jsonl import read_jsonl, read_located_jsonl, write_jsonl
 from anselect.data.formats.parquet import read_located_parquet, read_parquet, write_parquet
+from anselect.data.formats.qrels import write_qrels
 from anselect.data.formats.semeval2015 import read_semeval2015, write_semeval2015
 from anselect.data.formats.semeval2016 import read_semeval2016, write_semeval2016
 from anselect.data.formats.spans import read_located_spans, read_spans
@@ -43,9 +44,9 @@ class Format:
     description: str
     extensions: tuple[str, ...] = ()
     """Endings that mean this format and no other, before `.gz`."""
-    read: Callable[..., Iterator[Question]]
-    """Takes the path and the `options` by name."""
-    read_located: Callable[[Path], Iterator[LocatedQuestion]]
+    read: Callable[..., Iterator[Question]] | None
+    """Takes the path and the `options` by name. None: it is only written."""
+    read_located: Callable[[Path], Iterator[LocatedQuestion]] | None
     write: Callable[[Iterable[Question], Path], None] | None
     """None: it is only read."""
     holds: Holds
@@ -211,7 +212,22 @@ FORMATS: Final[Mapping[str, Format]] = {
         holds=Holds(),
         is_stream=False,
     ),
+    "qrels": Format(
+        description="TREC's labels by question id and candidate id, without texts",
+        extensions=(".qrels",),
+        read=None,
+        read_located=None,
+        write=write_qrels,
+        holds=Holds(
+            unlabelled=False,
+            empty_questions=False,
+            question_metadata=_NOTHING,
+            candidate_metadata=_NOTHING,
+            text=lambda text: "",
+        ),
+    ),
 }
+READABLE_FORMATS: Final[tuple[str, ...]] = tuple(name for name, found in FORMATS.items() if found.read)
 WRITABLE_FORMATS: Final[tuple[str, ...]] = tuple(name for name, found in FORMATS.items() if found.write)
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from anselect.data.files import read_lines
 from anselect.data.formats import semeval2015, semeval2016
 from anselect.data.formats.semeval_xml import Layout
-from anselect.data.formats.toks import IDS
+from anselect.data.formats.toks import IDS, find_file
 from anselect.data.formats.tsv import read_located_tsv
 from anselect.data.formats.xml_reader import read_blocks
 from anselect.data.located import LocatedQuestion
@@ -45,7 +45,7 @@ def find_wikiqa_lines(path: Path) -> Iterator[QuestionLines]:
 
 def find_toks_lines(folder: Path) -> Iterator[QuestionLines]:
     """Yield the rows of a toks folder: the same line in all four files."""
-    for _, rows in groupby(read_lines(folder / IDS), key=lambda row: row[1].strip()):
+    for _, rows in groupby(read_lines(find_file(folder, IDS)), key=lambda row: row[1].strip()):
         lines = tuple(number for number, _ in rows)
         yield QuestionLines(lines[0], lines)
 

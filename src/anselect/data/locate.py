@@ -121,7 +121,7 @@ def find_sources(name: str, split: str, data_dir: Path | None = None) -> list[Fo
 
 def _existing_roots(data_dir: Path | None) -> list[Path]:
     if data_dir is not None and not data_dir.is_dir():
-        raise MissingFileError(f"{data_dir}: expected a folder with data sets, there is none")
+        raise MissingFileError(f"{data_dir}: expected a folder with data sets, there is none: check --data-dir")
     return data_roots(data_dir)
 
 

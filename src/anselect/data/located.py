@@ -27,7 +27,7 @@ class LocatedQuestion:
 
 
 def unique_questions(located: Iterable[LocatedQuestion], path: Path) -> Iterator[Question]:
-    """Drop the lines and refuse ids that come twice, which would let one label or score overwrite another."""
+    """Drop the lines; refuse ids that come twice (one label or score would overwrite another) and a file of none."""
     first_lines: dict[str, int | None] = {}
     for item in located:
         question = item.question
@@ -41,6 +41,8 @@ def unique_questions(located: Iterable[LocatedQuestion], path: Path) -> Iterator
         first_lines[question.id] = item.line
         _require_unique_candidates(item, path)
         yield question
+    if not first_lines:
+        raise DataError("expected at least one question, got none: is this the right file?", path=path)
 
 
 def _require_unique_candidates(item: LocatedQuestion, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from anselect.data import treebank
 from anselect.data.catalogue import dataset_names, find_dataset
 from anselect.data.files import STDIN, open_binary, require_file
-from anselect.data.format_table import FORMATS, WRITABLE_FORMATS, Format, find_format
+from anselect.data.format_table import FORMATS, READABLE_FORMATS, WRITABLE_FORMATS, Format, find_format
 from anselect.data.formats.checks import shown
 from anselect.data.formats.wikiqa import COLUMNS as WIKIQA_COLUMNS
 from anselect.data.holding import without_surrogates
@@ -40,18 +40,26 @@ _SIGNS: Final[tuple[tuple[str, re.Pattern[bytes]], ...]] = (
 
 
 def read_questions(
-    path: Path, *, input_format: str | None = None, split: str | None = None, detokenize: bool = False
+    path: Path,
+    *,
+    input_format: str | None = None,
+    split: str | None = None,
+    detokenize: bool = False,
+    data_dir: Path | None = None,
 ) -> Iterator[Question]:
     """Read the questions of a file or folder, streaming where the format can; `-` is stdin.
 
-    A path that is no file may be the name of a data set. Without `input_format` the format is detected. `split` names
-    one of several of a data set or in a YahooCQA file and is a UsageError for another format; `detokenize` turns Penn
-    Treebank tokens, as in TrecQA, into text.
+    A path that is no file may be the name of a data set, looked for in `data_dir` first. Without `input_format` the
+    format is detected. `split` names one of several of a data set or in a YahooCQA file and is a UsageError for another
+    format; `detokenize` turns Penn Treebank tokens, as in TrecQA, into text.
     """
     name = input_format or detect_format(path)
     if name == DATA_SET:
-        return iter(read_split(str(path), split or _only_split(str(path)), detokenize=detokenize))
+        name, split = str(path), split or _only_split(str(path))
+        return iter(read_split(name, split, detokenize=detokenize, data_dir=data_dir))
     found = find_format(name)
+    if found.read is None:
+        raise _only_written(name, path)
     if split is not None and "split" not in found.options:
         raise UsageError(f"expected no --split for {name}, whose files hold one split, got {split!r}: leave it out")
     options = {} if split is None else {"split": split}
@@ -62,12 +70,17 @@ def read_questions(
     return (_detokenized(question) for question in found.read(path, **options))
 
 
-def read_located(path: Path, *, input_format: str | None = None) -> Iterator[LocatedQuestion]:
+def read_located(
+    path: Path, *, input_format: str | None = None, data_dir: Path | None = None
+) -> Iterator[LocatedQuestion]:
     """Read the questions with the lines they stand on, where the format has lines; repeated ids may pass."""
     name = input_format or detect_format(path)
     if name == DATA_SET:
-        return map(LocatedQuestion, read_split(str(path), _only_split(str(path))))
-    return find_format(name).read_located(path)
+        return map(LocatedQuestion, read_split(str(path), _only_split(str(path)), data_dir=data_dir))
+    found = find_format(name)
+    if found.read_located is None:
+        raise _only_written(name, path)
+    return found.read_located(path)
 
 
 def write_questions(questions: Iterable[Question], path: Path, *, output_format: str | None = None) -> None:
@@ -87,7 +100,7 @@ def write_questions(questions: Iterable[Question], path: Path, *, output_format:
 def detect_format(path: Path) -> str:
     """Tell the format of a file or folder by its ending and, where that is not enough, by how it begins."""
     if path == STDIN:
-        raise UsageError(f"expected --input-format with '-', got none: there are {', '.join(FORMATS)}")
+        raise UsageError(f"expected --input-format with '-', got none: there are {', '.join(READABLE_FORMATS)}")
     if path.is_dir():
         return _detect_folder(path)
     if not path.exists() and str(path) in dataset_names():
@@ -104,7 +117,8 @@ def detect_format(path: Path) -> str:
     if name := _by_ending(ending):
         return name
     got = shown(head[:40].decode(errors="replace")) if head else "an empty file"
-    message = f"expected a file that tells its format, got {got}: give --input-format, one of {', '.join(FORMATS)}"
+    choice = ", ".join(READABLE_FORMATS)
+    message = f"expected a file that tells its format, got {got}: give --input-format, one of {choice}"
     raise DataError(message, path=path)
 
 
@@ -131,12 +145,18 @@ def _only_split(name: str) -> str:
 
 
 def _detect_folder(path: Path) -> str:
-    names = {entry.name for entry in path.iterdir()}
+    names = {entry.name.removesuffix(".gz") for entry in path.iterdir()}
     if names & {"a.toks", "b.toks"}:
         return "toks"
     if any(".POSInput" in name for name in names):
         return "jacana"
-    raise MissingFileError(f"{path}: expected a file, or a folder of toks or POSInput files, got another folder")
+    message = "expected a file, or a folder of toks or POSInput files, got another folder: name the file in it"
+    raise MissingFileError(f"{path}: {message}")
+
+
+def _only_written(name: str, path: Path) -> UsageError:
+    choice = ", ".join(READABLE_FORMATS)
+    return UsageError(f"{path}: expected a format with texts to read, got {name}, which is only written: use {choice}")
 
 
 def _ending(path: Path) -> str:

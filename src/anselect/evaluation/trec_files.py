@@ -1,4 +1,4 @@
-"""Reading and writing rankings and labels as TREC runs, score tables and qrels.
+"""Reading and writing rankings as TREC runs and score tables, reading labels as qrels.
 
 Run: `question_id Q0 candidate_id rank score tag`, blanks between. Score table: `question_id⇥candidate_id⇥score`, header
 optional. Qrels: `question_id 0 candidate_id label`. Lines that start with `#` are comments; the rank is never read.
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anselect.data.files import read_lines
+from anselect.data.formats.qrels import require_plain_ids
 from anselect.data.text_target import open_text_target
 from anselect.errors import DataError
 from anselect.records import Question
@@ -45,15 +46,20 @@ def read_run(path: Path) -> Iterator[RunLine]:
     A TREC line may lack its tag. An infinite score or NaN has no place in a ranking and is refused.
     """
     split: Callable[[str], Fields | None] | None = None
+    header_line = 0
     for number, line in _content(path):
         if split is None:
             split = _split_table if line.count("\t") == 2 else _split_trec
             if split is _split_table and line.split("\t")[2].strip().lower() == "score":
+                header_line = number
                 continue
         fields = split(line)
         if fields is None:
             raise DataError(f"expected {RUN_FORMATS}, got {_shorten(line)!r}: mend the line", path=path, line=number)
         yield RunLine(number, fields[0], fields[1], _parse_score(fields, path, number))
+    if number == header_line:
+        message = "expected scores after the header, got the end of the file: is this the right one?"
+        raise DataError(message, path=path, line=number)
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
@@ -70,15 +76,6 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
             raise DataError(message, path=path, line=number)
         own[fields[2]] = int(int(fields[3]) > 0)
     return labels
-
-
-def write_qrels(path: Path, questions: Sequence[Question]) -> None:
-    """Write the labels of all candidates; raise DataError for an id that a TREC file cannot hold."""
-    with open_text_target(path) as file:
-        for question in questions:
-            for candidate in question.candidates:
-                _require_plain_ids(question.id, candidate.id)
-                file.write(f"{question.id} 0 {candidate.id} {candidate.label or 0}\n")
 
 
 def write_run(
@@ -105,7 +102,7 @@ def write_run(
         for question, ranking in zip(questions, rankings, strict=True):
             falling = separate_scores([score for _, score in ranking])
             for rank, ((candidate_id, _), score) in enumerate(zip(ranking, falling, strict=True), start=1):
-                _require_plain_ids(question.id, candidate_id)
+                require_plain_ids(question.id, candidate_id)
                 file.write(f"{question.id} Q0 {candidate_id} {rank} {score} {_join_words(tag)}\n")
 
 
@@ -179,15 +176,6 @@ def _hash(question_id: str, candidate_id: str) -> bytes:
 def _count_ties(ranking: Sequence[tuple[str, float]]) -> int:
     _, counts = np.unique([score for _, score in ranking], return_counts=True)
     return int((counts * (counts - 1) // 2).sum())
-
-
-def _require_plain_ids(question_id: str, candidate_id: str) -> None:
-    for identifier in (question_id, candidate_id):
-        if not identifier or any(map(str.isspace, identifier)) or identifier.startswith("#"):
-            raise DataError(
-                f"expected an id without white space that does not start with '#', got {identifier!r}: "
-                "a TREC file cannot hold it, use a table question_id⇥candidate_id⇥score"
-            )
 
 
 def _join_words(text: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import sys
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,17 @@ def test_damaged_pages_are_refused(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match="expected a whole parquet file"):
         list(read_parquet(path))
+
+
+def test_gzip_is_read(tmp_path: Path) -> None:
+    questions = [Question(f"q{n}", "Who?", (Candidate("c", f"{n}" * 99, 1),)) for n in range(50)]
+    write_parquet(questions, tmp_path / "a.parquet")
+    zipped = gzip.compress((tmp_path / "a.parquet").read_bytes(), mtime=0)
+    (tmp_path / "a.parquet.gz").write_bytes(zipped)
+    assert list(read_parquet(tmp_path / "a.parquet.gz")) == questions
+    (tmp_path / "a.parquet.gz").write_bytes(zipped[:-20])
+    with pytest.raises(DataError, match="expected a whole gzip file"):
+        list(read_parquet(tmp_path / "a.parquet.gz"))
 
 
 def test_missing_file_and_stdin(tmp_path: Path) -> None:

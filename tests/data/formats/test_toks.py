@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_read_toks_counts_candidates_and_ignores_other_files(tmp_path: Path) -> 
         Question("1.4", "who did n't ?", (Candidate("1.4-0", "bell -lrb- he -rrb-", 1), Candidate("1.4-1", "no .", 0))),
         Question("2", "why ?", (Candidate("2-0", "", 0),)),
     ]
+
+
+def test_read_toks_reads_gzip(tmp_path: Path) -> None:
+    plain = list(read_toks(folder_with(tmp_path)))
+    for name in FILES:
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        (tmp_path / name).unlink()
+        assert list(read_toks(tmp_path)) == plain
 
 
 def test_read_toks_detokenizes_on_request(tmp_path: Path) -> None:

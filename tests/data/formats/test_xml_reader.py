@@ -80,8 +80,18 @@ def test_read_blocks_refuses(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_read_blocks_refuses_bytes_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    path.write_bytes("<r>\n<b>é ".encode() + "Zoé!</b></r>".encode("latin-1"))
+    with pytest.raises(DataError, match=r"x.xml:2: expected utf-8 text, got byte 0xe9: convert the file to utf-8"):
+        list(read_blocks(path, "b"))
+
+
+def test_read_blocks_does_not_blame_an_encoding_that_is_declared(tmp_path: Path) -> None:
+    head = '<?xml version="1.0" encoding="iso-8859-1"?>\n'
+    [block] = read_blocks(write(tmp_path, f"{head}<r><b>Zoé!</b></r>", "latin-1"), "b")
+    assert block.element.text == "Zoé!"
     with pytest.raises(DataError, match=r"x.xml:2: expected well-formed XML, got 'not well-formed"):
-        list(read_blocks(write(tmp_path, "<r>\n<b>Zoé!</b></r>", "latin-1"), "b"))
+        list(read_blocks(write(tmp_path, f"{head}<r><b>Zoé & Max</b></r>", "latin-1"), "b"))
 
 
 def test_read_blocks_never_fetches_a_dtd(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def _started(text: str, letter: str, path: Path, line: int) -> _Block:
 def _find(folder: Path, name: str) -> Path:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "no such folder"
-        raise MissingFileError(f"{folder}: expected a folder with the three POSInput files, {what}")
+        raise MissingFileError(f"{folder}: expected a folder with the three POSInput files, {what}: check the path")
     found = sorted(path for path in folder.iterdir() if path.name.endswith((name, f"{name}.gz")))
     if not found:
         raise MissingFileError(f"{folder}: expected a file named *{name}.gz, got none: add it")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from anselect.data.files import STDIN, require_file, write_bytes
+from anselect.data.files import STDIN, open_binary, write_bytes
 from anselect.data.formats.json_question import parse_json_question
 from anselect.data.formats.rows import Row, format_cell, group_rows, parse_header, parse_row
 from anselect.data.located import LocatedQuestion, unique_questions
@@ -65,7 +67,6 @@ def open_parquet(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """Return the column names and the rows, which are read in batches when they are asked for."""
     if path == STDIN:
         raise UsageError("expected a file name for parquet, got '-': parquet cannot be read from stdin")
-    require_file(path)
     pyarrow, parquet = import_pyarrow()
     broken = (pyarrow.ArrowException, OSError)
 
@@ -82,10 +83,16 @@ def open_parquet(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
                 yield from batch.to_pylist()
 
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(_seekable(path))
     except broken as error:
         raise _damaged(path, error) from error
     return list(file.schema_arrow.names), rows()
+
+
+def _seekable(path: Path) -> Path | io.BytesIO:
+    """Return what parquet, which is read from its end, can be read from: the file, or a gzip file's content."""
+    with open_binary(path) as file:
+        return io.BytesIO(file.read()) if isinstance(cast(object, file), gzip.GzipFile) else path
 
 
 def _damaged(path: Path, error: Exception) -> DataError:

@@ -1,4 +1,7 @@
-"""Folders of a.toks, b.toks, id.txt, sim.txt (question, candidate, question id, label; a row a line), in and out."""
+"""Folders of a.toks, b.toks, id.txt, sim.txt (question, candidate, question id, label; a row a line), in and out.
+
+Each file that is read may be gzip, as `a.toks.gz`.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,12 @@ def read_label_rows(folder: Path) -> Iterator[LabelRow]:
         yield LabelRow(line, *_checked(folder, line, question_id, question, label))
 
 
+def find_file(folder: Path, name: str) -> Path:
+    """Return where a file of the folder is, or would be: under its name or, zipped, with `.gz` after it."""
+    zipped = folder / f"{name}.gz"
+    return zipped if zipped.is_file() and not (folder / name).is_file() else folder / name
+
+
 def _pair_rows(folder: Path, *, detokenize: bool) -> Iterator[PairRow]:
     place, last_id = 0, ""
     for line, (raw_id, raw_question, text, raw_label) in _rows_side_by_side(
@@ -85,7 +94,7 @@ def _checked(folder: Path, line: int, question_id: str, question: str, label: st
 def _rows_side_by_side(folder: Path, names: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield (line number, one line of each file); all files must have the same number of lines."""
     _check_folder(folder, names)
-    files = [read_lines(folder / name) for name in names]
+    files = [read_lines(find_file(folder, name)) for name in names]
     for line, rows in enumerate(zip_longest(*files), start=1):
         for name, row in zip(names, rows, strict=True):
             if row is None:
@@ -97,8 +106,8 @@ def _rows_side_by_side(folder: Path, names: tuple[str, ...]) -> Iterator[tuple[i
 def _check_folder(folder: Path, names: tuple[str, ...]) -> None:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "no such folder"
-        raise MissingFileError(f"{folder}: expected a folder with {', '.join(names)}, {what}")
-    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise MissingFileError(f"{folder}: expected a folder with {', '.join(names)}, {what}: check the path")
+    if missing := [name for name in names if not find_file(folder, name).is_file()]:
         raise MissingFileError(f"{folder}: expected {', '.join(names)}, got no {', '.join(missing)}: add the file")
 
 

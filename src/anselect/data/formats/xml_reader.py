@@ -39,9 +39,7 @@ def read_blocks(path: Path, tag: str) -> Iterator[Block]:
         try:
             yield from _blocks(lines, path, tag)
         except ParseError as error:
-            # expat's message ends in ": line 3, column 7"; the line stands at the front already.
-            what = str(error).partition(":")[0]
-            message = f"expected well-formed XML, got '{what}': is the file whole and XML? fetch it again"
+            message = _what_is_wrong(error, lines)
             raise DataError(message, path=path, line=error.position[0]) from error
         except DefusedXmlException as error:
             what = type(error).__name__
@@ -59,14 +57,29 @@ class _Lines:
         self._file = file
         self._ended = True
         self.number = 0
+        self.piece = b""
 
     def read(self, _size: int) -> bytes:
         """Return the next line, or a piece of it when it is very long."""
         piece = self._file.readline(MAX_PIECE_BYTES)
-        if self._ended and piece:
-            self.number += 1
+        if piece:
+            self.number += self._ended
+            self.piece = piece
         self._ended = piece.endswith(b"\n")
         return piece
+
+
+def _what_is_wrong(error: ParseError, lines: _Lines) -> str:
+    """Say what expat stumbled over; it calls a byte that is not UTF-8 an invalid token, at the place of the byte."""
+    try:
+        lines.piece.decode()
+    except UnicodeDecodeError as undecoded:
+        column = len(lines.piece[: undecoded.start].decode())
+        if error.position == (lines.number, column):
+            return f"expected utf-8 text, got byte 0x{lines.piece[undecoded.start]:02x}: convert the file to utf-8"
+    # expat's message ends in ": line 3, column 7"; the line stands at the front already.
+    what = str(error).partition(":")[0]
+    return f"expected well-formed XML, got '{what}': is the file whole and XML? fetch it again"
 
 
 def _blocks(lines: _Lines, path: Path, tag: str) -> Iterator[Block]:
