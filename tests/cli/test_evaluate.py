@@ -132,6 +132,21 @@ def test_per_question_file_is_written(files: tuple[str, str], tmp_path: Path) ->
     assert [line.split("\t")[1] for line in target.read_text().splitlines()] == ["question_id", "q1", "q2", "q3"]
 
 
+def test_warning_and_table_show_the_same_figure(files: tuple[str, str], tmp_path: Path) -> None:
+    run = tmp_path / "labels.tsv"
+    run.write_text("q1\ta\t1\nq1\tb\t1\nq1\tc\t0\nq2\ta\t0\nq2\tb\t0\nq3\ta\t0\n")
+    result = invoke(str(run), "--data", files[0], "--protocol", "every", "--format", "json")
+    assert json.loads(result.stdout)["measures"]["MAP"]["value"] == 0.5
+    assert "MAP is 0.5000 on average over tie orders" in result.stderr
+
+
+def test_run_of_a_header_only_is_an_error(files: tuple[str, str], tmp_path: Path) -> None:
+    run = tmp_path / "header.tsv"
+    run.write_text("question_id\tcandidate_id\tscore\n")
+    error = failure(str(run), "--data", files[0])
+    assert (error.exit_code, str(error)[: len(f"{run}:1: ")]) == (5, f"{run}:1: ")
+
+
 def test_unknown_ids_are_an_error(files: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "other.tsv"
     run.write_text("q1\tzz\t1\n")

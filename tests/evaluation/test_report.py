@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anselect.data.protocols import PROTOCOLS
-from anselect.errors import DataError, UsageError
+from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.labelled_data import LabelledData, read_labelled_questions
 from anselect.evaluation.per_question import write_per_question
@@ -47,20 +47,27 @@ def test_worthless_protocol_carries_its_warning() -> None:
 
 
 def test_scores_that_look_like_labels_are_told_the_size_of_the_effect() -> None:
-    warning = warn_of_labels(DATA, [[1, 1, 0], [0]])
+    warning = warn_of_labels(DATA, [[1, 1, 0], [0]], PROTOCOLS["answerable"])
     assert "each is 0 or 1" in warning
     assert "MAP is 0.7500 on average over tie orders and 0.5000 at worst" in warning
     assert "would print 1.0000" in warning
 
 
-@pytest.mark.parametrize("scores", [[[0.1, 0.2, 0.3], [0.1]], [[0.1, 0.1, 0.2], [0.3]]])
-def test_other_scores_are_not_taken_for_labels(scores: list[list[float]]) -> None:
-    assert warn_of_labels(DATA, scores) == ""
+@pytest.mark.parametrize("name", ["every", "trec_eval"])
+def test_size_of_the_effect_is_that_of_the_chosen_questions(name: str) -> None:
+    warning = warn_of_labels(DATA, [[1, 1, 0], [0]], PROTOCOLS[name])
+    assert "MAP is 0.3750 on average over tie orders and 0.2500 at worst" in warning
+    assert f"would print 0.5000 (protocol {name}); give" in warning
+
+
+@pytest.mark.parametrize("scores", [[[0.1, 0.2, 0.3], [0.1]], [[0.1, 0.1, 0.2], [0.3]], [[None, None, None], [None]]])
+def test_other_scores_are_not_taken_for_labels(scores: list[list[float | None]]) -> None:
+    assert warn_of_labels(DATA, scores, PROTOCOLS["answerable"]) == ""
 
 
 def test_two_values_without_ties_are_no_labels() -> None:
     data = LabelledData(None, "own.tsv", "test", [Question("q", "?", QUESTIONS[0].candidates[:2])])
-    assert warn_of_labels(data, [[0.3, 0.7]]) == ""
+    assert warn_of_labels(data, [[0.3, 0.7]], PROTOCOLS["answerable"]) == ""
 
 
 def test_per_question_tsv_has_one_line_per_question(tmp_path: Path) -> None:
@@ -104,8 +111,16 @@ def test_data_that_is_neither_a_name_nor_a_file_is_refused() -> None:
         read_labelled_questions("wikqa", "test")
 
 
+@pytest.mark.parametrize("name", ["nosuchdir", "nosuch.tsv"])
+def test_path_to_nothing_is_a_missing_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="no such file, expected one to read: check the path"):
+        read_labelled_questions(str(tmp_path / name), "test")
+
+
 def test_file_without_questions_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
     path.write_text("question\tcandidate\tlabel\n", encoding="utf-8")
-    with pytest.raises(DataError):
+    with pytest.raises(
+        DataError, match=r"own\.tsv: expected at least one question, got none: is this the right file\?"
+    ):
         read_labelled_questions(str(path), "test")

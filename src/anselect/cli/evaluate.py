@@ -70,7 +70,7 @@ def evaluate(
     labelled = read_labelled_questions(data, split, data_dir=data_dir)
     run_scores = scores_of(run, labelled.questions)
     reports = build_reports(labelled, run_scores.scores, protocols, measures=names)
-    _print_remarks(reports, [run_scores.missing_note], [warn_of_labels(labelled, run_scores.scores)])
+    _print_remarks(reports, [run_scores.missing_note], [warn_of_labels(labelled, run_scores.scores, protocols[0])])
     if per_question is not None:
         write_per_question(per_question, labelled.questions, [report.evaluation for report in reports])
     _print_reports(reports, output_format, is_list=protocol == ALL)

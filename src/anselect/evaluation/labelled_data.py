@@ -8,7 +8,7 @@ from pathlib import Path
 from anselect.data.catalogue import dataset_names
 from anselect.data.locate import read_split
 from anselect.data.reading import detect_format, find_format, read_questions
-from anselect.errors import DataError, UsageError
+from anselect.errors import UsageError
 from anselect.records import Question
 
 
@@ -28,15 +28,12 @@ def read_labelled_questions(data: str, split: str, *, data_dir: Path | None = No
     """Read a data set of the catalogue, or a file of any format that Anselect reads.
 
     A file holds one split; the name matters only for a YahooCQA file, which holds several.
-    Raises UsageError for what is neither, DataError for a file without questions.
+    Raises UsageError for a name that is neither, MissingFileError for a path to nothing.
     """
     if data in dataset_names():
         return LabelledData(data, data, split, read_split(data, split, data_dir=data_dir))
     path = Path(data)
-    if not path.exists() and not path.suffix:
+    if not path.exists() and data == path.stem:
         raise UsageError(f"'{data}' is neither a data set nor a file: data sets are {', '.join(dataset_names())}")
     has_splits = "split" in find_format(detect_format(path)).options
-    questions = list(read_questions(path, split=split if has_splits else None))
-    if not questions:
-        raise DataError("expected questions, got none: is this the right file?", path=path)
-    return LabelledData(None, data, split, questions)
+    return LabelledData(None, data, split, list(read_questions(path, split=split if has_splits else None)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from anselect.data.protocols import Protocol, default_protocol
+from anselect.data.protocols import Protocol, Ties
 from anselect.evaluation.baselines import baseline_scores
 from anselect.evaluation.evaluate import Evaluation, Evaluator, MeasureValue, Scores, evaluate_scores
 from anselect.evaluation.labelled_data import LabelledData
@@ -74,17 +74,20 @@ def build_reports(
     ]
 
 
-def warn_of_labels(data: LabelledData, scores: Scores) -> str:
+def warn_of_labels(data: LabelledData, scores: Scores, protocol: Protocol) -> str:
     """Say how far figures would be off if the scores look like labels; empty where they do not.
+
+    The questions of the protocol count; whatever its rule for ties, the average is over their orders.
 
     Two values for many candidates are what argmax leaves of a two-class model. An evaluator that lets the label break
     ties then prints the best case.
     """
     values = sorted({score for score in chain.from_iterable(scores) if score is not None})
-    evaluation = evaluate_scores(
-        data.questions, scores, protocol=default_protocol(data.name), measures=BASELINE_MEASURES
-    )
-    if len(values) > 2 or not evaluation.tied_pairs:
+    if not 1 <= len(values) <= 2:
+        return ""
+    fair = replace(protocol, ties=Ties.expected)
+    evaluation = evaluate_scores(data.questions, scores, protocol=fair, measures=BASELINE_MEASURES)
+    if not evaluation.tied_pairs:
         return ""
     effects = "; ".join(
         f"{name} is {value.value:.4f} on average over tie orders and {value.worst:.4f} at worst, while an evaluator "
@@ -92,4 +95,5 @@ def warn_of_labels(data: LabelledData, scores: Scores) -> str:
         for name, value in evaluation.measures.items()
     )
     shown = " or ".join(f"{value:g}" for value in values)
-    return f"the scores look like labels, each is {shown}: {effects}; give the class probability or logit instead"
+    found = f"the scores look like labels, each is {shown}: {effects} (protocol {protocol.name})"
+    return f"{found}; give the class probability or logit instead"
