@@ -86,13 +86,16 @@ def test_mirror_may_be_named_by_variable(mirror: str, tmp_path: Path) -> None:
 def test_terminal_is_asked_first(
     mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, is_fetched: bool
 ) -> None:
+    terminal = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stderr", terminal)
     if is_fetched:
         fetch("semeval2017", data_dir=tmp_path / "data", base_url=mirror)
     else:
-        with pytest.raises(typer.Abort):
+        with pytest.raises(typer.Exit) as refused:
             fetch("semeval2017", data_dir=tmp_path / "data", base_url=mirror)
+        assert refused.value.exit_code == 2
+        assert terminal.getvalue().endswith("note: the terms were not accepted: nothing was downloaded\n")
     assert (tmp_path / "data").exists() == is_fetched
 
 

@@ -28,6 +28,16 @@ def test_help_shows_examples() -> None:
     assert "anselect evaluate run.trec" in done.stdout
 
 
+@pytest.mark.parametrize(("arguments", "command"), [([], "doctor"), (["data"], "audit")])
+def test_help_is_shown_as_it_is_where_a_command_is_missing(arguments: list[str], command: str) -> None:
+    done = run(*arguments)
+    shown = done.stdout + done.stderr
+    assert done.returncode == 2
+    assert "error:" not in shown
+    assert any(line.startswith(f"  {command} ") for line in shown.splitlines())
+    assert shown.strip() == run(*arguments, "--help").stdout.strip()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -39,7 +49,11 @@ def test_help_shows_examples() -> None:
             "error: expected candidates, got none: give them after the question or with --candidates FILE",
         ),
         (["rank", " ", "a"], 2, "error: expected a question, got blank text"),
-        (["rank", "q?", "--candidates", "no-such-file"], 4, "error: no-such-file: no such file"),
+        (
+            ["rank", "q?", "--candidates", "no-such-file"],
+            4,
+            "error: no-such-file: no such file, expected one to read: check the path",
+        ),
     ],
 )
 def test_mistake_ends_in_one_line_and_its_exit_code(arguments: list[str], code: int, message: str) -> None:

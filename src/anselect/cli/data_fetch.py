@@ -36,8 +36,9 @@ def fetch(
     """Download a data set; broken downloads go on where they stopped; prints the path of each file."""
     dataset = find_dataset(name)
     _show_terms(dataset)
-    if not accept_licence and sys.stdin.isatty():
-        typer.confirm("Download under these terms?", abort=True, err=True)
+    if not accept_licence and sys.stdin.isatty() and not typer.confirm("Download under these terms?", err=True):
+        print_note("the terms were not accepted: nothing was downloaded")
+        raise typer.Exit(2)
     with _progress_bar() as progress:
         fetched = fetch_dataset(name, data_roots(data_dir)[0], Fetching(base_url=base_url, progress=progress))
     _report(dataset, fetched)

@@ -44,6 +44,8 @@ Examples:
 # The class that every mistake in arguments comes from. Typer brings click under its own name since 0.26, so that
 # `click.UsageError` is another class there: ask Typer for its own.
 ArgumentMistake: type[Exception] = typer.BadParameter.__bases__[0]
+# What a command without its arguments raises, with the whole help in it; click before 8.2 prints the help by itself.
+HelpIsWanted: Any = getattr(sys.modules[ArgumentMistake.__module__], "NoArgsIsHelpError", ())
 
 app = typer.Typer(
     name="anselect",
@@ -100,6 +102,9 @@ def run() -> None:
     logging.getLogger("anselect").addHandler(NoteHandler())
     try:
         code = app(standalone_mode=False)
+    except HelpIsWanted as error:
+        typer.echo(error.format_message(), err=True)
+        code = 2
     except ArgumentMistake as error:
         print_error(f"{cast(Any, error).format_message()} Try 'anselect --help'.")
         code = 2
