@@ -92,7 +92,7 @@ def glove_width(path: Path) -> int:
     for _, line in read_lines(path):
         if not _is_header(line):
             return len(line.rstrip().split(" ")) - 1
-    raise DataError("expected word vectors, got an empty file", path=path)
+    raise DataError("expected word vectors, got an empty file: is this the right one?", path=path)
 
 
 def write_npy(text: Path, target: Path) -> int:
