@@ -117,7 +117,8 @@ class TrainingConfig(Section):
     exit_weight: float = Field(default=0.3, ge=0)
     """How much the loss of the first guesses counts, where `model.exit_layer` asks for them."""
     frozen_layers: int = Field(default=0, ge=0)
-    """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings, are not trained."""
+    """`cross-encoder` only: so many of the encoder's lowest layers, and its embeddings but for those of highlighting's
+    own tokens, are not trained."""
     average_steps: int = Field(default=0, ge=0)
     """Measure and keep the running mean of the weights over about so many steps instead of the last step's; 0: off."""
     patience: int = Field(default=0, ge=0)

@@ -197,6 +197,18 @@ def test_frozen_layers_keep_their_weights(family: str, families: Any, save_encod
         freeze_lowest(encoder, 3)
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "mpnet"])
+def test_new_tokens_of_frozen_embeddings_get_a_gradient(family: str, families: Any, save_encoder: Any) -> None:
+    model, tokenizer = from_encoder(save_encoder(families[family]()), max_tokens=16)
+    model.add_highlight_tokens(tokenizer, "mark")
+    new = [tokenizer.convert_tokens_to_ids(token) for token in ("[ENTITY]", "[/ENTITY]")]
+    freeze_lowest(model.encoder, 1, new_tokens=new)
+    batch = encode_pairs(tokenizer, ["who"], ["[ENTITY] bell [/ENTITY] did"], max_tokens=16)
+    model(**batch.model_inputs()).logits[0, 0].backward()
+    gradient = model.encoder.get_input_embeddings().weight.grad
+    assert sorted(gradient.any(dim=1).nonzero().flatten().tolist()) == sorted(new)
+
+
 def test_gradient_checkpointing_gives_the_same_gradients(bert_folder: str) -> None:
     model, tokenizer = from_encoder(bert_folder, max_tokens=40)
     model.eval()

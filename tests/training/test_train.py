@@ -10,10 +10,12 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import TrainerCallback, TrainerState
 
 import anselect
 from anselect.config import Recipe, TextConfig, check_recipe, recipe_to_toml
@@ -23,8 +25,9 @@ from anselect.errors import DataError, UsageError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.modeling.rankers import load_ranker
 from anselect.records import Question
-from anselect.training.train import train
-from tests.training.tiny import learnable_questions, save_tiny_bert
+from anselect.training.prepare import text_steps
+from anselect.training.train import build_ranker, train
+from tests.training.tiny import SPECIALS, WORDS, learnable_questions, save_tiny_bert
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +292,40 @@ def test_labels_all_zero_are_refused(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="are the labels all 0"):
         train(recipe, tmp_path / "run")
+
+
+class Interruption(TrainerCallback):
+    """Stops a training in the middle of its second epoch."""
+
+    def on_step_end(self, args: object, state: TrainerState, control: object, **_: object) -> None:
+        if state.global_step == 14:
+            raise KeyboardInterrupt
+
+
+def test_only_special_tokens_of_frozen_embeddings_are_trained(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nlp = pytest.importorskip("spacy").blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "bell"}])
+    nlp.to_disk(tmp_path / "rules")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = TextConfig(highlight="replace", pipeline=str(tmp_path / "rules"))
+    recipe = tiny_recipe(folder, frozen_layers=1, weight_decay=0.5, average_steps=4).model_copy(update={"text": text})
+    built: Any = build_ranker(recipe, text_steps(text)).model
+    at_first = built.encoder.state_dict()
+    train(recipe, tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "resumed", callbacks=[Interruption()])
+    train(recipe, tmp_path / "resumed")
+    kept: Any = load_ranker(tmp_path / "run" / "model").model
+    trained = kept.encoder.state_dict()
+    changed = {name for name, before in at_first.items() if not torch.equal(before, trained[name])}
+    assert {name.split(".")[0] for name in changed} == {"embeddings", "encoder"}
+    assert not any(name.startswith("encoder.layer.0.") for name in changed)
+    (embeddings,) = (name for name in changed if name.startswith("embeddings"))
+    rows = (at_first[embeddings] != trained[embeddings]).any(dim=1).nonzero().flatten().tolist()
+    assert rows == [len(SPECIALS + WORDS)]  # SPECIAL_TOKEN alone
+    assert weights(tmp_path / "run") == weights(tmp_path / "resumed")
 
 
 def test_model_trained_on_highlighted_texts_is_never_shown_others(

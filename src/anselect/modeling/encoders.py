@@ -7,11 +7,11 @@ import inspect
 import logging
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from huggingface_hub import constants, try_to_load_from_cache
@@ -115,8 +115,11 @@ def pooler_options(config: PreTrainedConfig, *, pooler: bool) -> dict[str, bool]
     return {"add_pooling_layer": pooler} if "add_pooling_layer" in inspect.signature(model).parameters else {}
 
 
-def freeze_lowest(encoder: PreTrainedModel, layers: int) -> None:
-    """Keep the embeddings and the lowest layers as they are in training; 0 layers freezes nothing."""
+def freeze_lowest(encoder: PreTrainedModel, layers: int, *, new_tokens: Sequence[int] = ()) -> None:
+    """Keep the embeddings, but for those of new tokens, and the lowest layers as they are; 0 layers freezes nothing.
+
+    An optimizer must not decay the embeddings then: that would move the known ones too.
+    """
     stacks = [part for part in encoder.modules() if isinstance(part, nn.ModuleList)]
     stack = next((part for part in stacks if len(part) == encoder.config.num_hidden_layers), None)
     if stack is None or layers > len(stack):
@@ -126,6 +129,15 @@ def freeze_lowest(encoder: PreTrainedModel, layers: int) -> None:
         for part in (getattr(encoder, "embeddings", None), *stack[:layers]):
             if isinstance(part, nn.Module):
                 part.requires_grad_(False)
+        if new_tokens:
+            _train_rows(cast(torch.Tensor, encoder.get_input_embeddings().weight), list(new_tokens))
+
+
+def _train_rows(weights: torch.Tensor, rows: list[int]) -> None:
+    def keep_rows(gradient: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(gradient).index_copy_(0, torch.tensor(rows, device=gradient.device), gradient[rows])
+
+    weights.requires_grad_(True).register_hook(keep_rows)  # type: ignore[no-untyped-call]
 
 
 def class_vector(hidden: torch.Tensor, attention_mask: torch.Tensor, position: str) -> torch.Tensor:

@@ -93,7 +93,8 @@ def build_rows(ranker: TrainedRanker, questions: Sequence[Question], recipe: Rec
 
 def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
     ranker = _continued(recipe, steps) if recipe.model.start else _from_encoder(recipe, steps)
-    freeze_lowest(ranker.model.encoder, recipe.training.frozen_layers)
+    new_tokens = ranker.tokenizer.convert_tokens_to_ids(list(ranker.model.config.highlight_tokens))
+    freeze_lowest(ranker.model.encoder, recipe.training.frozen_layers, new_tokens=cast(list[int], new_tokens))
     if recipe.model.exit_layer != ranker.model.config.exit_layer:
         ranker.model.add_exit(recipe.model.exit_layer)
     if LOSSES[recipe.training.loss].grouped:

@@ -20,6 +20,7 @@ from anselect.config import TrainingConfig
 from anselect.data.files import write_text
 from anselect.errors import AnselectError, DataError, UsageError
 from anselect.modeling.checkpoint import MANIFEST, WRITE_ERRORS, check_checkpoint, write_failure, write_manifest
+from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.encoders import quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.losses import LOSSES
@@ -67,6 +68,14 @@ class SelectionTrainer(Trainer):
     def get_train_dataloader(self) -> EpochLoader:
         """Return this process's loader."""
         return train_loader(self._rows, self._config, process=self.args.process_index, processes=self.args.world_size)
+
+    def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
+        """Leave embeddings out where all but those of new tokens are frozen."""
+        names = super().get_decay_parameter_names(model)
+        if not self._config.frozen_layers or not isinstance(model, AnswerSelectionModel):
+            return names
+        embeddings = model.encoder.get_input_embeddings().weight
+        return [name for name in names if model.get_parameter(name) is not embeddings]
 
     def compute_loss(
         self, model: nn.Module, inputs: Tensors, return_outputs: bool = False, num_items_in_batch: object = None
