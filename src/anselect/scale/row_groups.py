@@ -77,7 +77,9 @@ def _open_cells(lines: Iterable[tuple[int, list[str]]], path: Path) -> RowGroups
     filled = ((line, cells) for line, cells in lines if len(cells) > 1 or any(cells))
     first = next(filled, None)
     if first is None:
-        raise DataError(f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?", path=path)
+        raise DataError(
+            f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?", path=path
+        )
     header = parse_header(first[1], path, first[0])
     _refuse_added(header.names, path, first[0])
 
