@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import anselect
+from anselect.data.overlap import Dropped, without_overlap
+from anselect.data.reading import read_questions
 
 Questions = list[dict[str, Any]]
 
@@ -133,3 +135,28 @@ def test_no_place_in_the_order_of_lengths_is_mostly_right(questions: Questions, 
         ordered = sorted(question["candidates"], key=lambda candidate: -len(candidate["text"]))
         hits += ordered[place]["label"]
     assert hits / len(questions) < 0.5
+
+
+WRITTEN_FILES = sorted(path.name for path in FOLDER.glob("written_*.jsonl"))
+
+
+@pytest.mark.parametrize("name", WRITTEN_FILES)
+def test_lists_to_learn_from_are_well_formed_and_share_nothing_with_the_check_sets(name: str) -> None:
+    lists = list(read_questions(FOLDER / name))
+    assert len(lists) > 500
+    held_out = [question for known in SIZES for question in read_questions(FOLDER / known)]
+    kept, dropped = without_overlap(lists, held_out)
+    assert (len(kept), dropped) == (len(lists), Dropped())
+    for each in lists:
+        labels = [candidate.label for candidate in each.candidates]
+        assert 1 <= labels.count(1) <= 3
+        assert 3 <= labels.count(0) <= 7
+        assert len({candidate.text for candidate in each.candidates}) == len(labels)
+
+
+def test_few_shared_words_alone_do_not_give_the_lists_to_learn_from_away() -> None:
+    lists = [question for name in WRITTEN_FILES for question in read(name)]
+    most = expected_hits(lists, shared_words)
+    fewest = expected_hits(lists, lambda question, candidate: -shared_words(question, candidate))
+    assert most < 0.35
+    assert fewest < 0.55

@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-MODEL_KEYS = {"head", "kind", "encoder_layers", "start", "exit_layer"}
+MODEL_KEYS = {"head", "kind", "encoder_layers", "start", "exit_layer", "pooling", "dropout"}
 
 
 def tiny_recipe(folder: Path, **changes: object) -> Recipe:
@@ -110,6 +110,13 @@ def test_first_guesses_are_learnt_beside_the_rest(folder: Path, tmp_path: Path) 
     ranker.model.config.exit_below = float("inf")
     guessed = evaluate_scores(questions, ranker.score(questions).scores, protocol=PROTOCOLS["answerable"])
     assert guessed.measures["MAP"].value > 0.9
+
+
+def test_encoder_dropout_is_the_recipe_s_or_the_encoder_s_own(folder: Path) -> None:
+    for wanted, share in ((0.0, 0.0), (0.3, 0.3), ("own", 0.1)):
+        model = build_ranker(tiny_recipe(folder, encoder_dropout=wanted, dropout=0.25), text_steps(TextConfig())).model
+        assert {part.p for part in model.encoder.modules() if isinstance(part, torch.nn.Dropout)} == {share}
+        assert {part.p for part in model.head.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
 
 
 def test_distillation_without_a_teacher_is_refused(folder: Path, tmp_path: Path) -> None:

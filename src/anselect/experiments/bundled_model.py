@@ -20,16 +20,17 @@ from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build
+from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
+from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
-from anselect.training.bundled.mean_model import TAUGHT_SHARES, choose_mean
+from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, distil, member, transfer
+from anselect.training.bundled.stages import adapt, transfer
 from anselect.training.module_command import run_command
 
-MEMBERS: Final = 2
 SHIPPED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -44,11 +45,10 @@ def build(
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
     transferred = transfer(plan)
-    members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
-    mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
-    taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
+    mean = choose_mean([adapt(plan, transferred)], transferred, dev_sets(plan), work / "mean")
+    ready = choose_exit(mean, dev_sets(plan), work / "exit")
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(member(plan, 0), taught, engine)))
+    _describe(plan, engine, asdict(finish_model(plan, ready, engine)))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -75,20 +75,14 @@ def measure(
 
 def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
     """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
-    audits = [
-        "transfer.audit.json",
-        *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
-        "distil.audit.json",
-    ]
+    audits = ("transfer.audit.json", "adapt.audit.json")
     metrics = {
         **measure_engine(plan, output),
         "finish": finished,
         "max_tokens": read_manifest(output).max_tokens,
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
-        **_records(
-            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
-        ),
+        **_records(plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "exit": f"exit/{EXIT_RECORD}"}),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }
     bins = [Bin(**each) for each in finished["bins"]]

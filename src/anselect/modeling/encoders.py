@@ -133,6 +133,13 @@ def freeze_lowest(encoder: PreTrainedModel, layers: int, *, new_tokens: Sequence
             _train_rows(cast(torch.Tensor, encoder.get_input_embeddings().weight), list(new_tokens))
 
 
+def set_dropout(encoder: nn.Module, share: float) -> None:
+    """Let every dropout layer of an encoder drop so large a share."""
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
+
+
 def _train_rows(weights: torch.Tensor, rows: list[int]) -> None:
     def keep_rows(gradient: torch.Tensor) -> torch.Tensor:
         return torch.zeros_like(gradient).index_copy_(0, torch.tensor(rows, device=gradient.device), gradient[rows])

@@ -22,7 +22,7 @@ from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.trec_files import write_run
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionModel
-from anselect.modeling.encoders import freeze_lowest
+from anselect.modeling.encoders import freeze_lowest, set_dropout
 from anselect.modeling.losses import LOSSES
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
 from anselect.modeling.siamese import SiameseConfig, SiameseModel
@@ -97,6 +97,8 @@ def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker
     freeze_lowest(ranker.model.encoder, recipe.training.frozen_layers, new_tokens=cast(list[int], new_tokens))
     if recipe.model.exit_layer != ranker.model.config.exit_layer:
         ranker.model.add_exit(recipe.model.exit_layer)
+    if recipe.training.encoder_dropout != "own":
+        set_dropout(ranker.model.encoder, recipe.training.encoder_dropout)
     if LOSSES[recipe.training.loss].grouped:
         ranker.model.rows_per_pass = ROWS_PER_PASS
     return ranker

@@ -1,0 +1,90 @@
+"""A trained model that makes first guesses in, the same model out with the limit below which a guess is final.
+
+The limit is the highest at which rankings of the dev sets stay as good: hopeless candidates then cost half the layers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from anselect.data.files import write_text
+from anselect.errors import UsageError
+from anselect.evaluation.calibration import Numbers
+from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
+from anselect.records import Question
+from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
+
+SHARES: Final = tuple(share / 20 for share in range(2, 19))
+"""Which shares of the dev candidates are let go, at trial."""
+ALLOWED: Final = 0.001
+"""How much of the mean figure an exit may cost."""
+RECORD: Final = "exit.json"
+TINY: Final = 1e-7
+
+
+def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
+    """Set the limit of a run's model by dev figures, and write the model into `folder`; return it.
+
+    What was tried stands in `exit.json`, which comes last: a folder with it is whole and is not made again.
+    """
+    if (folder / RECORD).is_file():
+        return folder
+    ranker = load_ranker(model_folder(run))
+    if not isinstance(ranker, CrossEncoderRanker) or not ranker.model.config.exit_layer:
+        raise UsageError(f"{run}: expected a cross-encoder that makes first guesses (model.exit_layer)")
+    questions = [question for each in sets for question in each.questions]
+    whole, guesses = (_logits(ranker, questions, limit) for limit in (None, math.inf))
+    tried = [{"share": 0.0, **_figures(sets, whole)}]
+    best = None
+    for share in SHARES:
+        limit = float(np.quantile(guesses, share))
+        shift = guess_shift(whole, guesses, limit)
+        tried.append({"share": share, **_figures(sets, np.where(guesses < limit, guesses - shift, whole))})
+        if tried[-1]["mean"] >= tried[0]["mean"] - ALLOWED:
+            best = (share, limit, shift)
+    if best is not None:
+        _set_limit(ranker, best[1], best[2])
+    ranker.save(folder / "model")
+    with write_text(folder / RECORD) as file:
+        json.dump({"layer": ranker.model.config.exit_layer, "chosen": best[0] if best else 0.0, "tried": tried}, file)
+    return folder
+
+
+def guess_shift(whole: Numbers, guesses: Numbers, limit: float) -> float:
+    """Return what must be taken from guesses below a limit, so that they mean what the whole model's logits mean.
+
+    >>> guess_shift(np.array([-4.0, -6.0, 1.0]), np.array([-2.0, -2.0, 0.5]), 0.0)
+    3.0
+    """
+    leaving = guesses < limit
+    return float((guesses[leaving] - whole[leaving]).mean()) if leaving.any() else 0.0
+
+
+def _set_limit(ranker: CrossEncoderRanker, limit: float, shift: float) -> None:
+    bias = ranker.model.exit_head.output.bias
+    with torch.no_grad():  # two logits share the shift
+        bias += torch.tensor([shift / 2, -shift / 2] if len(bias) == 2 else [-shift])
+    ranker.model.config.exit_below = limit - shift
+
+
+def _logits(ranker: CrossEncoderRanker, questions: Sequence[Question], limit: float | None) -> Numbers:
+    ranker.model.config.exit_below = limit
+    scores = np.concatenate([np.asarray(each) for each in scorer(ranker)(questions)])
+    likely = np.clip(scores, TINY, 1.0 - TINY)
+    logits: Numbers = np.log(likely / (1.0 - likely))
+    return logits
+
+
+def _figures(sets: Sequence[NamedSet], logits: Numbers) -> dict[str, Any]:
+    flat = iter(logits.tolist())
+    dealt = {id(each): [[next(flat) for _ in question.candidates] for question in each.questions] for each in sets}
+    found = {name: value for each in sets for name, value in measure_sets([each], lambda _: dealt[id(each)]).items()}  # noqa: B023 - called at once
+    return {"mean": mean_figure(found), "dev": found}
