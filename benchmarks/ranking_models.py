@@ -66,17 +66,23 @@ def prepare_models(sides: Sequence[str], run: Path | None, engine: Path | None, 
     for place in (plain, rounded):
         place.mkdir(parents=True, exist_ok=True)
         _write_tokenizer(source, place / "tokenizer.json")
-    failures = {} if THEIRS not in sides else _export_theirs(model, folder / THEIRS)
+    failures = {} if THEIRS not in sides else _export_theirs(model, source, folder / THEIRS)
     if {str(plain), str(rounded)} & set(folders.values()):
-        _trace(source.network.model, plain / "model.onnx")
+        _trace(source, plain / "model.onnx")
     if str(rounded) in folders.values():
         _round(plain / "model.onnx", rounded / "model.onnx")
     return Prepared(folders, _shape(source), plain / "tokenizer.json", failures)
 
 
-def _export_theirs(model: Path, folder: Path) -> dict[str, str]:
+def _export_theirs(model: Path, source: Any, folder: Path) -> dict[str, str]:  # noqa: ANN401 - a Source
     """Write the folder for sentence-transformers; return why it has none, by side."""
     shutil.rmtree(folder, ignore_errors=True)
+    if getattr(source.network.model.config, "head", "") == "match":
+        from anselect.modeling.rankers import CrossEncoderRanker
+        from benchmarks.match_module import write_match_folder
+
+        write_match_folder(CrossEncoderRanker(source.network.model, source.tokenizer), folder)
+        return {}
     command = [sys.executable, "-m", "anselect", "export", str(model), str(folder), "--as", "sentence-transformers"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return {} if done.returncode == 0 else {THEIRS: (done.stderr.strip().splitlines() or ["no message"])[-1]}
@@ -103,12 +109,15 @@ def _write_tokenizer(source: Any, path: Path) -> None:  # noqa: ANN401 - a Sourc
     tokenizer.save(str(path))
 
 
-def _trace(model: Any, path: Path) -> None:  # noqa: ANN401 - a torch module
+def _trace(source: Any, path: Path) -> None:  # noqa: ANN401 - a Source
     """Write the graph that torch traces, with a mask for padding: what a plain script runs."""
     import torch
 
     from anselect.modeling.encoders import quiet
     from anselect.modeling.heads import one_logit
+
+    model, specials = source.network.model, (source.tokenizer.cls_token_id, source.tokenizer.sep_token_id)
+    reads_sides = getattr(model.config, "head", "") == "match"
 
     class Padded(torch.nn.Module):
         def __init__(self) -> None:
@@ -116,7 +125,11 @@ def _trace(model: Any, path: Path) -> None:  # noqa: ANN401 - a torch module
             self.model = model
 
         def forward(self, ids: torch.Tensor, mask: torch.Tensor, segments: torch.Tensor) -> torch.Tensor:
-            return one_logit(self.model(input_ids=ids, attention_mask=mask, token_type_ids=segments).logits)
+            inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+            if reads_sides:
+                words = mask.bool() & (ids != specials[0]) & (ids != specials[1])
+                inputs |= {"question_mask": words & (segments == 0), "candidate_mask": words & (segments == 1)}
+            return one_logit(self.model(**inputs).logits)
 
     ids = torch.tensor([[5, 6, 7, 8, 9, 10, 11]] * 2)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0]])

@@ -56,7 +56,8 @@ def load_sentence_transformers(folder: str, _: int) -> Scorer:
     """Return `CrossEncoder.predict` with all its defaults."""
     from sentence_transformers import CrossEncoder
 
-    model = CrossEncoder(folder, device="cpu")
+    # The head `match` is a module of ours (match_module.py), which the library asks to be trusted.
+    model = CrossEncoder(folder, device="cpu", trust_remote_code=True)
     return lambda asked: [float(score) for score in model.predict(_pairs(asked))]
 
 

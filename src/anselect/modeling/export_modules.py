@@ -43,8 +43,8 @@ def write_modules(model: AnswerSelectionModel, folder: Path) -> None:
     model.encoder.save_pretrained(folder)
     layers = _dense_layers(model.head)
     folders = ["", "1_Pooling", *(f"{number}_Dense" for number in range(2, 2 + len(layers)))]
-    _write_json(folder / ENCODER_SETTINGS, _encoder_settings(model))
-    _write_json(folder / SETTINGS, _settings())
+    _write_json(folder / ENCODER_SETTINGS, encoder_settings(model))
+    _write_json(folder / SETTINGS, library_settings())
     _write_json(folder / MODULES, _modules(folders))
     _write_json(folder / folders[1] / "config.json", _pooling(model))
     for number, (name, layer) in enumerate(zip(folders[2:], layers, strict=True), start=1):
@@ -58,7 +58,8 @@ def _dense_layers(head: Any) -> list[Layer]:  # noqa: ANN401 - heads differ in t
     return [(hidden.weight.detach(), hidden.bias.detach(), RELU), (*folded(head.classifier.output), IDENTITY)]
 
 
-def _encoder_settings(model: AnswerSelectionModel) -> dict[str, Any]:
+def encoder_settings(model: AnswerSelectionModel) -> dict[str, Any]:
+    """Say how the library is to run the encoder."""
     return {
         "transformer_task": "feature-extraction",
         "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
@@ -68,7 +69,8 @@ def _encoder_settings(model: AnswerSelectionModel) -> dict[str, Any]:
     }
 
 
-def _settings() -> dict[str, Any]:
+def library_settings() -> dict[str, Any]:
+    """Say that the folder is a cross-encoder with sigmoid scores."""
     return {
         "model_type": MODEL_TYPE,
         "activation_fn": SIGMOID,

@@ -59,8 +59,14 @@ class Mixture:
         return self.transfer if name == "transfer" else self.adapt
 
 
-WRITTEN: Final = {"written": "written_lists.jsonl", "written-topics": "written_topic_lists.jsonl"}
-"""Lists written for this training, which come with the package: plain ones, and ones that stay with one topic."""
+WRITTEN: Final = {
+    "written": "plain",
+    "written-more": "more",
+    "written-encyclopedia": "encyclopedia",
+    "written-news": "news",
+    "written-forum": "forum",
+}
+"""Lists written for this training, which come with the package: plain ones, and ones in the style of some source."""
 MIXTURE: Final = Mixture(
     transfer=(
         Source("squad11-train-part", "train", ListPlan(3500), "spans"),
@@ -80,20 +86,23 @@ MIXTURE: Final = Mixture(
     adapt=(
         Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6), cosine=0.25),
         Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1, cosine=0.25),
-        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=8), cosine=1.0),
-        Source("semeval2016", "train-part2", ListPlan(379, positives=4, negatives=5), cosine=1.0),
-        Source("insuranceqa", "train", ListPlan(900, positives=1, negatives=5), cosine=1.0),
-        Source("squad11-train-part", "train", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squad11-dev", "dev", ListPlan(400, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squadshifts-new-wiki", "test", ListPlan(400, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squad11-train-part", "train", ListPlan(400), "spans", turn=3),
-        Source("squad20-dev", "dev", ListPlan(200), "spans", turn=3),
-        Source("squadshifts-new-wiki", "test", ListPlan(300), "spans", turn=3),
-        Source("squadshifts-amazon", "test", ListPlan(200), "spans", turn=3),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=6), cosine=1.0),
+        Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=4), cosine=1.0),
+        Source("insuranceqa", "train", ListPlan(500, positives=1, negatives=4), cosine=1.0),
+        Source("squad11-train-part", "train", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
+        Source("squad11-dev", "dev", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
+        Source("squadshifts-new-wiki", "test", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
+        Source("squad11-train-part", "train", ListPlan(250), "spans", turn=3),
+        Source("squad20-dev", "dev", ListPlan(100), "spans", turn=3),
+        Source("squadshifts-new-wiki", "test", ListPlan(150), "spans", turn=3),
+        Source("squadshifts-amazon", "test", ListPlan(100), "spans", turn=3),
         Source("quoref-dev", "dev", ListPlan(100), "spans", turn=3),
         Source("written", "train", ListPlan(10_000, positives=2, negatives=6), turn=1),
-        Source("written-topics", "train", ListPlan(10_000, positives=3, negatives=6)),
-        Source("boolq", "all", ListPlan(200, negatives=5), "passages", turn=2, cosine=1.0),
+        Source("written-more", "train", ListPlan(10_000, positives=2, negatives=6)),
+        Source("written-encyclopedia", "train", ListPlan(10_000, positives=2, negatives=6)),
+        Source("written-news", "train", ListPlan(10_000, positives=2, negatives=6)),
+        Source("written-forum", "train", ListPlan(10_000, positives=3, negatives=5)),
+        Source("boolq", "all", ListPlan(100, negatives=5), "passages", turn=2, cosine=1.0),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),
@@ -130,7 +139,7 @@ class Build:
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
         """Read a split as users write: TrecQA's Penn tokens become text."""
         if name in WRITTEN:
-            return list(read_questions(Path(__file__).parent / WRITTEN[name]))
+            return list(read_questions(Path(__file__).parent / "written" / f"{WRITTEN[name]}.jsonl"))
         return read_split(name, split, data_dir=self.data_dir, detokenize=detokenize and name == "trecqa")
 
     def read_both_ways(self, name: str, split: str) -> list[Question]:
