@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 from pathlib import Path
 
 import typer
@@ -163,3 +164,25 @@ def test_files_and_overlap_do_not_go_together(tmp_path: Path) -> None:
     assert isinstance(run(train, "--train", train, "--against", test).exception, UsageError)
     assert isinstance(run().exception, UsageError)
     assert isinstance(run("--against", test).exception, UsageError)
+
+
+def test_data_set_of_several_splits_is_audited_whole_or_by_split(tmp_path: Path) -> None:
+    (tmp_path / "wikiqa").mkdir()
+    header = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
+    for split in ("train", "dev"):
+        row = f"Q{split}\twho is {split}?\tD1\tBell\tD1-0\tBell is {split}.\t1\n"
+        (tmp_path / "wikiqa" / f"WikiQA-{split}.tsv").write_text(header + row)
+    whole = run("wikiqa", "--data-dir", tmp_path)
+    assert [line.split(":")[1].strip() for line in whole.stderr.splitlines()] == ["wikiqa/train", "wikiqa/dev"]
+    one = run("wikiqa", "--split", "dev", "--data-dir", tmp_path)
+    assert one.stderr == "note: wikiqa/dev: 1 questions, 1 candidates, 1 defects, 0 remarks\n"
+
+
+def test_one_split_of_a_pickle_is_audited(tmp_path: Path) -> None:
+    path = tmp_path / "two.pkl"
+    path.write_bytes(pickle.dumps({"train": {"Who?": [["He.", 1]]}, "dev": {"When?": [["Now.", 1], ["It.", 0]]}}))
+    result = run(path, "--split", "dev")
+    assert result.stderr == f"note: {path}/dev: 1 questions, 2 candidates, 0 defects, 0 remarks\n"
+    refused = run(path)
+    assert isinstance(refused.exception, UsageError)
+    assert "name one of train, dev" in str(refused.exception)

@@ -8,6 +8,7 @@ import pytest
 from anselect.cli.data_list import list_data
 from anselect.cli.output import OutputFormat
 from anselect.data.catalogue import dataset_names
+from anselect.errors import MissingFileError
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
 
@@ -42,3 +43,8 @@ def test_list_as_table_and_tsv_joins_the_splits(tmp_path: Path, capsys: pytest.C
     assert wikiqa.split("\t")[2:4] == ["dev", "train, test"]
     list_data(data_dir=tmp_path, output_format=OutputFormat.table)
     assert "train, test" in capsys.readouterr().out
+
+
+def test_named_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="check --data-dir"):
+        list_data(data_dir=tmp_path / "nowhere")

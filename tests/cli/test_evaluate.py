@@ -195,4 +195,12 @@ def test_published_figures_stand_beside_a_real_result(benchmark_data: Path, tmp_
     assert "roberta-large" in invoke(*arguments).stdout
     worthless = invoke(*arguments, "--protocol", "cete")
     assert "1.0000" in worthless.stdout
-    assert "TrecQA lists every correct candidate before every incorrect one" in worthless.stderr
+    assert "lists every correct candidate before every incorrect one, as TrecQA does" in worthless.stderr
+
+
+def test_zeros_of_no_question_are_warned_of(tmp_path: Path) -> None:
+    data, run_file = tmp_path / "own.tsv", tmp_path / "run.tsv"
+    data.write_text("question_id\tquestion\tcandidate_id\tcandidate\tlabel\n1\tWho?\ta\tHe.\t0\n1\tWho?\tb\tIt.\t0\n")
+    run_file.write_text("1\ta\t0.5\n1\tb\t0.4\n")
+    done = invoke(str(run_file), "--data", str(data))
+    assert "no question counts under answerable" in done.stderr

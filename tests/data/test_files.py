@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,36 @@ def test_write_text_replaces_the_old_file_at_once(tmp_path: Path) -> None:
 def write_to(path: Path) -> None:
     with write_text(path) as file:
         file.write("a")
+
+
+def test_write_text_writes_through_links_and_into_pipes(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    with write_text(link) as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with write_text(pipe) as file:
+            file.write("through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_read_lines_tells_utf_16_from_other_binary_data(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("question\tcandidate", encoding="utf-16")
+    with pytest.raises(DataError, match="got UTF-16: convert the file to UTF-8"):
+        list(read_lines(path))
+    path.write_bytes(b"PK\0\0")
+    with pytest.raises(DataError, match="binary data"):
+        list(read_lines(path))
 
 
 def test_write_text_refuses_the_name_of_a_folder(tmp_path: Path) -> None:

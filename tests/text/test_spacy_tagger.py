@@ -9,7 +9,7 @@ from anselect.errors import AnselectError, UsageError
 from anselect.records import Entity
 from anselect.text import spacy_tagger
 from anselect.text.pipelines import InstalledPipeline, find_pipeline
-from anselect.text.spacy_tagger import MAX_PIECE_CHARS, SpacyTagger
+from anselect.text.spacy_tagger import MAX_PIECE_CHARS, MAX_RUN_CHARS, SpacyTagger
 
 spacy = pytest.importorskip("spacy")
 
@@ -84,6 +84,18 @@ def test_entities_of_right_to_left_text_stand_where_they_say(tagger: SpacyTagger
 def test_long_text_is_tagged_in_pieces_with_true_offsets(by_rule: SpacyTagger, filler: str) -> None:
     text = filler * (100_000 // len(filler)) + " Bell saw Paris"
     assert [entity.text for entity in tag_one(by_rule, text)] == ["Bell", "Paris"]
+
+
+@pytest.mark.parametrize("run", ["😀", "?", "(", "'s"], ids=ascii)
+def test_what_stands_without_a_blank_is_cut_short(by_rule: SpacyTagger, run: str) -> None:
+    text = f"Bell {run * 5000} Paris"
+    assert tag_one(by_rule, text) == (
+        Entity("Bell", "PERSON", 0, 4),
+        Entity("Paris", "GPE", len(text) - 5, len(text)),
+    )
+    pieces = spacy_tagger._cut(text)
+    assert "".join(pieces) == text
+    assert max(len(word) for piece in pieces for word in piece.split()) == MAX_RUN_CHARS
 
 
 def test_text_beyond_the_limit_of_spacy_is_taken(rules: InstalledPipeline, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,8 @@ def test_first_guesses_are_learnt_beside_the_rest(folder: Path, tmp_path: Path) 
 
 def test_encoder_dropout_is_the_recipe_s_or_the_encoder_s_own(folder: Path) -> None:
     for wanted, share in ((0.0, 0.0), (0.3, 0.3), ("own", 0.1)):
-        model = build_ranker(tiny_recipe(folder, encoder_dropout=wanted, dropout=0.25), text_steps(TextConfig())).model
+        recipe = tiny_recipe(folder, encoder_dropout=wanted, dropout=0.25)
+        model: Any = build_ranker(recipe, text_steps(TextConfig())).model
         assert {part.p for part in model.encoder.modules() if isinstance(part, torch.nn.Dropout)} == {share}
         assert {part.p for part in model.head.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
 

@@ -47,6 +47,9 @@ def audit(
     input_format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(READABLE_FORMATS)}; detected by default.")
     ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="One split of a data set or of a YahooCQA file; by default all of a data set's.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 if there is any defect.")] = False,
     limit: Annotated[
         int | None,
@@ -70,7 +73,8 @@ def audit(
         raise UsageError("expected files to audit, or --train and --against, got none")
     if len(set(files)) < len(files):
         raise UsageError("expected every file once, got one twice: a file leaks into itself")
-    _print_audits(audit_files(files, input_format=input_format, data_dir=data_dir), strict, limit, output_format)
+    audits = audit_files(files, input_format=input_format, split=split, data_dir=data_dir)
+    _print_audits(audits, strict, limit, output_format)
 
 
 def _print_audits(audits: Sequence[FileAudit], strict: bool, limit: int | None, output_format: OutputFormat) -> None:

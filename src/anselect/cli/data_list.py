@@ -10,7 +10,7 @@ import typer
 
 from anselect.cli.output import OutputFormat, print_note, print_rows
 from anselect.data.catalogue import dataset_names, find_dataset
-from anselect.data.locate import data_roots, find_sources
+from anselect.data.locate import existing_roots, find_sources
 from anselect.errors import MissingFileError
 
 COLUMNS = ("data", "title", "found", "missing", "where", "licence")
@@ -23,13 +23,12 @@ def list_data(
     output_format: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = OutputFormat.table,
 ) -> None:
     """List the data sets: titles, splits, where they are on this machine, licences."""
+    roots = existing_roots(data_dir)
     rows = [_row(name, data_dir) for name in dataset_names()]
     if output_format in {OutputFormat.table, OutputFormat.tsv}:
         rows = [{key: _joined(value) for key, value in row.items()} for row in rows]
     print_rows(rows, COLUMNS, output_format)
-    print_note(
-        f"searched in {', '.join(map(str, data_roots(data_dir)))}; get a data set with 'anselect data fetch NAME'"
-    )
+    print_note(f"searched in {', '.join(map(str, roots))}; get a data set with 'anselect data fetch NAME'")
 
 
 def _row(name: str, data_dir: Path | None) -> dict[str, Any]:

@@ -88,7 +88,9 @@ def _print_remarks(reports: Sequence[Report], notes: Sequence[str], warnings: Se
     for note in filter(None, [*notes, *skipped]):
         print_note(note)
     flawed = [report.evaluation.protocol for report in reports if report.evaluation.protocol.warning]
-    for warning in filter(None, [*warnings, *(f"protocol {each.name} is {each.warning}" for each in flawed)]):
+    empty = [report.evaluation.protocol.name for report in reports if not report.evaluation.questions]
+    nothing = f"no question counts under {', '.join(empty)}: the zeros there are no figures" if empty else ""
+    for warning in filter(None, [nothing, *warnings, *(f"protocol {each.name} is {each.warning}" for each in flawed)]):
         print_warning(warning)
 
 

@@ -9,9 +9,11 @@ from math import ceil
 from pathlib import Path
 from typing import Final
 
+from anselect.data.catalogue import dataset_names, find_dataset
 from anselect.data.finding import KINDS, Finding, Severity, candidate_finding, on_line, question_finding
 from anselect.data.formats.checks import shown
 from anselect.data.leaks import SeenTexts, plain
+from anselect.data.locate import is_present
 from anselect.data.located import LocatedQuestion
 from anselect.data.mis_encoding import find_html_entity, find_mis_encoding
 from anselect.data.reading import read_located
@@ -38,17 +40,34 @@ class FileAudit:
 
 
 def audit_files(
-    paths: Iterable[Path], *, input_format: str | None = None, data_dir: Path | None = None
+    paths: Iterable[Path], *, input_format: str | None = None, split: str | None = None, data_dir: Path | None = None
 ) -> list[FileAudit]:
     """Audit files one after the other; what a later one shares with an earlier one is a leak.
+
+    The name of a data set stands for all its splits, unless `split` names one.
 
     Texts are compared without case and with white space collapsed. Memory: 16 bytes and a place per question and pair.
     """
     seen = SeenTexts()
     return [
-        audit_questions(read_located(path, input_format=input_format, data_dir=data_dir), str(path), seen)
+        audit_questions(
+            read_located(path, input_format=input_format, split=part, data_dir=data_dir),
+            str(path) if part is None else f"{path}/{part}",
+            seen,
+        )
         for path in dict.fromkeys(paths)
+        for part in _splits_of(path, split, data_dir)
     ]
+
+
+def _splits_of(path: Path, split: str | None, data_dir: Path | None) -> Sequence[str | None]:
+    """Return the splits to audit: the named one, or those of a data set that are on this machine."""
+    if split is not None or path.exists() or str(path) not in dataset_names():
+        return (split,)
+    splits = tuple(find_dataset(str(path)).splits)
+    if len(splits) == 1:
+        return (None,)
+    return [each for each in splits if is_present(str(path), each, data_dir)] or splits
 
 
 def audit_questions(located: Iterable[LocatedQuestion], file: str, seen: SeenTexts | None = None) -> FileAudit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -61,9 +62,10 @@ def read_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, st
     with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if b"\0" in line:
-                raise DataError(
-                    "expected text, got binary data (a NUL byte): is this the right file?", path=path, line=number
-                )
+                is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+                binary = "binary data (a NUL byte): is this the right file?"
+                what = "UTF-16: convert the file to UTF-8" if is_utf16 else binary
+                raise DataError(f"expected text, got {what}", path=path, line=number)
             try:
                 text = line.decode(encoding)
             except UnicodeDecodeError as error:
@@ -105,10 +107,16 @@ def write_text(path: Path) -> Iterator[IO[str]]:
 def write_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when everything was written: write, fsync, rename.
 
+    A link stays one, and what it leads to is written; a device or pipe is written to as it is.
     Raises UsageError where a folder has the name; an OSError names the file, never the one that is being written.
     """
     if path.is_dir():
         raise UsageError(f"{path}: expected a file to write, got a folder: name a file in it")
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:

@@ -46,7 +46,8 @@ class Format:
     """Endings that mean this format and no other, before `.gz`."""
     read: Callable[..., Iterator[Question]] | None
     """Takes the path and the `options` by name. None: it is only written."""
-    read_located: Callable[[Path], Iterator[LocatedQuestion]] | None
+    read_located: Callable[..., Iterator[LocatedQuestion]] | None
+    """Takes the path, and `split` by name where that is among the `options`."""
     write: Callable[[Iterable[Question], Path], None] | None
     """None: it is only read."""
     holds: Holds
@@ -192,7 +193,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         description="YahooCQA's pickle, plain or in a zip",
         extensions=(".pkl", ".pickle"),
         read=read_yahoocqa,
-        read_located=lambda path: without_lines(read_yahoocqa(path)),
+        read_located=lambda path, **options: without_lines(read_yahoocqa(path, **options)),
         write=write_yahoocqa,
         holds=Holds(
             question_ids=False,

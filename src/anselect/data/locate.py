@@ -101,6 +101,14 @@ def split_source(name: str, split: str, data_dir: Path | None = None) -> SplitSo
     )
 
 
+def is_present(name: str, split: str, data_dir: Path | None = None) -> bool:
+    """Say whether the files of a split are on this machine."""
+    try:
+        return bool(find_sources(name, split, data_dir))
+    except MissingFileError:
+        return False
+
+
 def find_sources(name: str, split: str, data_dir: Path | None = None) -> list[FoundSource]:
     """Find what a split is read from: one source, or one for each part of a split put together from others.
 
@@ -109,7 +117,7 @@ def find_sources(name: str, split: str, data_dir: Path | None = None) -> list[Fo
     about = find_split(name, split)
     if about.parts:
         return [found for part in about.parts for found in find_sources(*part, data_dir)]
-    roots = _existing_roots(data_dir)
+    roots = existing_roots(data_dir)
     dataset = find_dataset(name)
     for root in roots:
         for source in about.sources:
@@ -119,7 +127,8 @@ def find_sources(name: str, split: str, data_dir: Path | None = None) -> list[Fo
     raise MissingFileError(_missing(dataset, split, about.sources, roots))
 
 
-def _existing_roots(data_dir: Path | None) -> list[Path]:
+def existing_roots(data_dir: Path | None) -> list[Path]:
+    """Return the folders that are searched; raise MissingFileError where the one that the user names is not there."""
     if data_dir is not None and not data_dir.is_dir():
         raise MissingFileError(f"{data_dir}: expected a folder with data sets, there is none: check --data-dir")
     return data_roots(data_dir)

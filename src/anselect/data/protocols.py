@@ -148,8 +148,9 @@ _ALL = (
         "What the CETE paper's script would print: a stable sort, so that ties keep the order of the file.",
         ties=Ties.file_order,
         for_own_files=True,
-        warning="worthless where scores tie: TrecQA lists every correct candidate before every incorrect one and a "
-        "stable sort keeps that order, so that a constant scorer gets MAP 1.000; never report this figure.",
+        warning="worthless where scores tie: a stable sort keeps the order of the file, and where that lists every "
+        "correct candidate before every incorrect one, as TrecQA does, a constant scorer gets MAP 1.000; never report "
+        "this figure.",
     ),
     Protocol(
         "tanda",

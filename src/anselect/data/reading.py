@@ -60,9 +60,7 @@ def read_questions(
     found = find_format(name)
     if found.read is None:
         raise _only_written(name, path)
-    if split is not None and "split" not in found.options:
-        raise UsageError(f"expected no --split for {name}, whose files hold one split, got {split!r}: leave it out")
-    options = {} if split is None else {"split": split}
+    options = _split_option(found, name, split)
     if not detokenize:
         return found.read(path, **options)
     if "detokenize" in found.options:
@@ -71,16 +69,16 @@ def read_questions(
 
 
 def read_located(
-    path: Path, *, input_format: str | None = None, data_dir: Path | None = None
+    path: Path, *, input_format: str | None = None, split: str | None = None, data_dir: Path | None = None
 ) -> Iterator[LocatedQuestion]:
     """Read the questions with the lines they stand on, where the format has lines; repeated ids may pass."""
     name = input_format or detect_format(path)
     if name == DATA_SET:
-        return map(LocatedQuestion, read_split(str(path), _only_split(str(path)), data_dir=data_dir))
+        return map(LocatedQuestion, read_split(str(path), split or _only_split(str(path)), data_dir=data_dir))
     found = find_format(name)
     if found.read_located is None:
         raise _only_written(name, path)
-    return found.read_located(path)
+    return found.read_located(path, **_split_option(found, name, split))
 
 
 def write_questions(questions: Iterable[Question], path: Path, *, output_format: str | None = None) -> None:
@@ -93,7 +91,9 @@ def write_questions(questions: Iterable[Question], path: Path, *, output_format:
     if target.write is None:
         raise UsageError(f"expected a format that can be written, got {name}: there are {', '.join(WRITABLE_FORMATS)}")
     if not target.is_stream and (path == STDIN or path.suffix == ".gz"):
-        raise UsageError(f"expected a plain {'folder' if target.is_folder else 'file'} name for {name}, got '{path}'")
+        what = "folder" if target.is_folder else "file"
+        message = f"expected a plain {what} name for {name}, got '{path}': neither gzip nor stdout can be written"
+        raise UsageError(message)
     target.write(questions if target.holds.surrogates else map(without_surrogates, questions), path)
 
 
@@ -135,6 +135,12 @@ def detect_output_format(path: Path) -> str:
             f"give --output-format, one of {', '.join(WRITABLE_FORMATS)}"
         )
     return name
+
+
+def _split_option(found: Format, name: str, split: str | None) -> dict[str, str]:
+    if split is not None and "split" not in found.options:
+        raise UsageError(f"expected no --split for {name}, whose files hold one split, got {split!r}: leave it out")
+    return {} if split is None else {"split": split}
 
 
 def _only_split(name: str) -> str:

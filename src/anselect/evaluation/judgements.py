@@ -105,5 +105,5 @@ def _raise_unlabelled(questions: Sequence[Question]) -> None:
             if candidate.label is None:
                 raise DataError(
                     f"question '{question.id}', candidate '{candidate.id}': expected label 0 or 1, got none: "
-                    "evaluation needs labelled data"
+                    "evaluation needs a label for every candidate, add it to the data"
                 )

@@ -94,7 +94,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     """
     present = present_folder(folder)
     if present is None:
-        raise MissingFileError(f"{folder}: no such checkpoint folder")
+        raise MissingFileError(f"{folder}: no such checkpoint folder: name a run's folder, or train one")
     folder = present
     check_checkpoint(folder)
     kind = str(read_json_object(folder / CONFIG, REPAIR).get("model_type"))

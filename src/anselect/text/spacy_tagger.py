@@ -8,7 +8,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from anselect.errors import AnselectError, UsageError
@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 # spaCy refuses texts above a million characters and needs memory in proportion: longer texts are tagged in pieces.
 MAX_PIECE_CHARS: Final = 20_000
+# Its tokenizer takes time in the square of what stands without a blank: 20,000 emoji would take minutes.
+MAX_RUN_CHARS: Final = 200
+_LONG_RUN: Final = re.compile(rf"\S{{{MAX_RUN_CHARS + 1},}}")
 # Starting worker processes takes about as long as tagging this many sentences.
 MIN_TEXTS_FOR_WORKERS: Final = 2_000
 _TEXTS_PER_STEP: Final = 1_000
@@ -136,6 +139,12 @@ def _cut(text: str) -> list[str]:
     """Cut a text into pieces that spaCy takes, at the last blank where there is one; joined they have its length."""
     # A lone surrogate cannot be encoded; the replacement has the same length, so that offsets stay true.
     text = _SURROGATES.sub("\ufffd", text)
+    runs = _LONG_RUN.finditer(text)
+    cuts = [cut for run in runs for cut in range(run.start() + MAX_RUN_CHARS, run.end(), MAX_RUN_CHARS)]
+    return [piece for start, end in pairwise([0, *cuts, len(text)]) for piece in _cut_at_blanks(text[start:end])]
+
+
+def _cut_at_blanks(text: str) -> list[str]:
     pieces = []
     while len(text) > MAX_PIECE_CHARS:
         end = text.rfind(" ", 0, MAX_PIECE_CHARS) + 1 or MAX_PIECE_CHARS

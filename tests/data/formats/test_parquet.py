@@ -153,3 +153,12 @@ def test_missing_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'anselect\[scale\]'"):
         list(read_parquet(path))
+
+
+def test_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    words = pyarrow.array([b"caf\xe9", b"caf\xe9"], pyarrow.binary()).view(pyarrow.string())
+    path = tmp_path / "latin.parquet"
+    pq.write_table(pyarrow.table({"question": words, "candidate": words, "label": [1, 0]}), path)
+    with pytest.raises(DataError, match="expected a whole parquet file") as caught:
+        list(read_parquet(path))
+    assert str(path) in str(caught.value)

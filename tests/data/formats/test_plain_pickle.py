@@ -126,3 +126,8 @@ def test_load_plain_pickle_decodes_python_2_strings() -> None:
     with pytest.raises(DataError, match=r"expected utf-8 strings in the pickle, got .*: name the encoding they are in"):
         load_plain_pickle(latin, PATH)
     assert load_plain_pickle(latin, PATH, encoding="latin-1") == {"Zoé": ["ok", 1]}
+
+
+def test_frame_longer_than_memory_is_a_damaged_pickle() -> None:
+    with pytest.raises(DataError, match="expected a whole pickle"):
+        load_plain_pickle(b"\x80\x04\x95~\0\0\0\0\0\0\x90}\x94.", PATH)

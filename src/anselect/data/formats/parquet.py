@@ -68,7 +68,7 @@ def open_parquet(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     if path == STDIN:
         raise UsageError("expected a file name for parquet, got '-': parquet cannot be read from stdin")
     pyarrow, parquet = import_pyarrow()
-    broken = (pyarrow.ArrowException, OSError)
+    broken = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
 
     def rows() -> Iterator[dict[str, Any]]:
         batches = file.iter_batches(batch_size=BATCH_ROWS)
@@ -76,17 +76,19 @@ def open_parquet(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
             while True:
                 try:
                     batch = next(batches, None)
+                    found = None if batch is None else batch.to_pylist()
                 except broken as error:
                     raise _damaged(path, error) from error
-                if batch is None:
+                if found is None:
                     return
-                yield from batch.to_pylist()
+                yield from found
 
     try:
         file = parquet.ParquetFile(_seekable(path))
+        names = list(file.schema_arrow.names)
     except broken as error:
         raise _damaged(path, error) from error
-    return list(file.schema_arrow.names), rows()
+    return names, rows()
 
 
 def _seekable(path: Path) -> Path | io.BytesIO:

@@ -19,6 +19,11 @@ _INTEGERS: Final = frozenset(["INT", "BININT", "BININT1", "BININT2", "LONG", "LO
 _STRINGS: Final = frozenset(
     ["STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"]
 )
+DAMAGED: Final = (
+    *(pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError),
+    *(OverflowError, MemoryError),
+)
+"""What the loader raises for a pickle that is not whole."""
 ADMITTED: Final = _FRAME | _MEMO | _CONTAINERS | _INTEGERS | _STRINGS
 
 
@@ -34,7 +39,7 @@ def load_plain_pickle(data: bytes, path: Path, *, encoding: str = "utf-8") -> An
     except UnicodeDecodeError as error:
         message = f"expected {encoding} strings in the pickle, got '{error.reason}': name the encoding they are in"
         raise DataError(message, path=path) from error
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+    except DAMAGED as error:
         raise DataError(f"expected a whole pickle, got '{error}': fetch the file again", path=path) from error
 
 

@@ -84,7 +84,8 @@ def _read_bounded(file: IO[bytes], path: Path, max_bytes: int) -> bytes:
 
 def _split(value: Any, split: str | None, path: Path) -> tuple[str, dict[Any, Any]]:  # noqa: ANN401 - any pickle
     if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
-        raise DataError("expected a dict of splits, each a dict of questions, got something else", path=path)
+        message = "expected a dict of splits, each a dict of questions, got something else: is this the published file?"
+        raise DataError(message, path=path)
     names = ", ".join(map(str, value)) or "none"
     if split is None and len(value) == 1:
         split = next(iter(value))

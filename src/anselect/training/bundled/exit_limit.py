@@ -69,7 +69,8 @@ def guess_shift(whole: Numbers, guesses: Numbers, limit: float) -> float:
 
 
 def _set_limit(ranker: CrossEncoderRanker, limit: float, shift: float) -> None:
-    bias = ranker.model.exit_head.output.bias
+    head: Any = ranker.model.exit_head
+    bias: torch.Tensor = head.output.bias
     with torch.no_grad():  # two logits share the shift
         bias += torch.tensor([shift / 2, -shift / 2] if len(bias) == 2 else [-shift])
     ranker.model.config.exit_below = limit - shift
