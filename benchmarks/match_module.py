@@ -24,10 +24,8 @@ FOLDER = "1_Match"
 class MatchModule(Module):
     """Token vectors of pairs in, one logit each out."""
 
-    config_keys = ("width", "specials")
-
     def __init__(self, width: int, specials: list[int]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.width, self.specials = width, specials
         self.head = MatchHead(HeadSettings(width=width, dropout=0.0))
         self.register_buffer("known", torch.tensor(specials), persistent=False)
@@ -48,7 +46,7 @@ class MatchModule(Module):
         save_file(self.head.state_dict(), folder / WEIGHTS)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **_: object) -> MatchModule:
+    def load(cls, model_name_or_path: str, subfolder: str = "", *_: object, **__: object) -> MatchModule:  # type: ignore[override]
         """Read what `save` wrote."""
         folder = Path(model_name_or_path) / subfolder
         module = cls(**json.loads((folder / "config.json").read_text()))

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from anselect.engine.folder import model_path
 from anselect.errors import AnselectError, MissingExtraError, UsageError
 from anselect.records import Candidate, Question, Ranking, ScoredCandidate, ScoredQuestions
 from anselect.text.texts import each_text, require_text
@@ -15,10 +16,6 @@ from anselect.text.texts import each_text, require_text
 if TYPE_CHECKING:
     from anselect.engine.ranker import Long
     from anselect.text.steps import TextSteps
-
-BUNDLED: Final = Path(__file__).parent / "bundled" / "ranker"
-BUNDLED_NAME: Final = "bundled"
-"""Names the bundled model wherever a model is asked for; a folder of that name is `./bundled`."""
 
 Unranked = Question | tuple[str, Sequence[str]]
 """What `rank_many` takes: a Question record, or (question, candidates) as plain text."""
@@ -117,11 +114,6 @@ def load(
     except ImportError as error:
         raise MissingExtraError("train", error.name or "torch") from error
     return AnswerSelector(load_model_ranker(str(model)))
-
-
-def model_path(model: str | PathLike[str] | None) -> Path:
-    """Return where a model that is named by folder lies; the bundled one for None and `bundled`."""
-    return BUNDLED if model is None or model == BUNDLED_NAME else Path(model)
 
 
 def _as_record(question: str, candidates: Sequence[str]) -> Question:

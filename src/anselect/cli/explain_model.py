@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from anselect.cli.candidates import note_cut_candidates
 from anselect.cli.output import print_note, print_warning
-from anselect.engine.folder import is_engine_folder
+from anselect.engine.folder import is_engine_folder, model_path
 from anselect.errors import MissingExtraError, UsageError
 from anselect.experiments.figures.heatmaps import Heatmap, draw_heatmaps
 from anselect.experiments.figures.style import check_format, save_figure
-from anselect.selector import AnswerSelector, load, model_path
+from anselect.selector import AnswerSelector, load
 from anselect.text.explain import Explanation, add_evidence, add_ranking, replace_read_texts
 from anselect.text.explain_evidence import Method
 from anselect.text.explain_texts import prepare_texts

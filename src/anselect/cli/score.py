@@ -14,10 +14,11 @@ from anselect.cli.candidates import LongCandidates, LongOption, ModelOption
 from anselect.cli.output import print_note, print_warning
 from anselect.data.convert import require_free
 from anselect.data.files import require_file
+from anselect.engine.folder import model_path
 from anselect.scale.row_groups import FORMATS
 from anselect.scale.score_files import ScoredFile, ScoreOptions, score_file
 from anselect.scale.score_journal import describe_folder
-from anselect.selector import load, model_path
+from anselect.selector import load
 
 FORMAT_HELP = f"One of {', '.join(FORMATS)}."
 

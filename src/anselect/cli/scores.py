@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anselect.cli.output import print_note
+from anselect.engine.folder import BUNDLED_NAME
 from anselect.evaluation.run_scores import RunScores, read_run_scores
 from anselect.records import Question
-from anselect.selector import BUNDLED_NAME, load
+from anselect.selector import load
 
 
 def scores_of(run: Path, questions: Sequence[Question]) -> RunScores:

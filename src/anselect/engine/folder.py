@@ -11,12 +11,16 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 from anselect.data.files import file_sha256, present_folder, read_json_object, replace_folder, write_bytes
 from anselect.errors import DataError, HashMismatchError, MissingFileError, UsageError
 
+BUNDLED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
+BUNDLED_NAME: Final = "bundled"
+"""Names the bundled model wherever a model is asked for; a folder of that name is `./bundled`."""
 MANIFEST: Final = "manifest.json"
 MODEL: Final = "model.onnx"
 TOKENIZER: Final = "tokenizer.json"
@@ -54,6 +58,11 @@ class Manifest:
     def model_hash(self) -> str:
         """The sha256 that tells this model from all others: model and tokenizer."""
         return f"{self.sha256[MODEL]}{self.sha256[TOKENIZER]}"
+
+
+def model_path(model: str | PathLike[str] | None) -> Path:
+    """Return where a model that is named by folder lies; the bundled one for None and `bundled`."""
+    return BUNDLED if model is None or model == BUNDLED_NAME else Path(model)
 
 
 def is_engine_folder(path: Path) -> bool:

@@ -14,24 +14,22 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
-from anselect.engine.folder import MODEL, read_manifest
+from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build
-from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
-from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
-from anselect.training.bundled.mean_model import choose_mean
+from anselect.training.bundled.mean_model import TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, transfer
+from anselect.training.bundled.stages import adapt, distil, learn_written, member, transfer
 from anselect.training.module_command import run_command
 
-SHIPPED: Final = Path(__file__).parents[1] / "bundled" / "ranker"
+MEMBERS: Final = 2
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a stopped building goes on from there.")]
@@ -40,15 +38,20 @@ Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a sto
 @app.command()
 def build(
     work: Work = Path("runs/bundled"),
-    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = SHIPPED,
+    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
 ) -> None:
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
     transferred = transfer(plan)
-    mean = choose_mean([adapt(plan, transferred)], transferred, dev_sets(plan), work / "mean")
-    ready = choose_exit(mean, dev_sets(plan), work / "exit")
+    members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
+    mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
+    taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
+    # The last stage begins where users' own trainings would: at a model in 8 bits.
+    second = work / "second"
+    if not is_engine_folder(second):
+        finish_model(member(plan, 0), taught, second, "adapt")
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(plan, ready, engine)))
+    _describe(plan, engine, asdict(finish_model(plan, learn_written(plan, second), engine, "written")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -66,7 +69,7 @@ def leave_out(
 @app.command()
 def measure(
     work: Work = Path("runs/bundled"),
-    output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = SHIPPED,
+    output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = BUNDLED,
 ) -> None:
     """Measure the engine folder again and write its card anew."""
     known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
@@ -75,14 +78,21 @@ def measure(
 
 def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
     """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
-    audits = ("transfer.audit.json", "adapt.audit.json")
+    audits = [
+        "transfer.audit.json",
+        *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
+        "distil.audit.json",
+        "written.audit.json",
+    ]
     metrics = {
         **measure_engine(plan, output),
         "finish": finished,
         "max_tokens": read_manifest(output).max_tokens,
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
-        **_records(plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "exit": f"exit/{EXIT_RECORD}"}),
+        **_records(
+            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
+        ),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }
     bins = [Bin(**each) for each in finished["bins"]]

@@ -14,9 +14,10 @@ from typing import Annotated, Final
 import typer
 
 from anselect.data.locate import read_split
+from anselect.engine.folder import BUNDLED_NAME
 from anselect.errors import DataError
 from anselect.records import Question
-from anselect.selector import BUNDLED_NAME, load
+from anselect.selector import load
 from anselect.training.module_command import run_command
 
 CLASSES: Final = Path(__file__).with_suffix(".toml")

@@ -15,11 +15,12 @@ import numpy as np
 import typer
 
 from anselect.data.locate import read_split
+from anselect.engine.folder import BUNDLED_NAME
 from anselect.evaluation.calibration import Abstention
 from anselect.experiments.figures.curves import draw_risk_coverage
 from anselect.experiments.figures.run_data import ScoredSplit, abstention_of
 from anselect.experiments.figures.style import save_figure
-from anselect.selector import BUNDLED_NAME, AnswerSelector, load
+from anselect.selector import AnswerSelector, load
 from anselect.training.module_command import run_command
 
 DATA: Final = "wikiqa"

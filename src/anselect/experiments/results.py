@@ -17,13 +17,13 @@ from typing import Any, Final
 from anselect.data.files import file_sha256, write_text
 from anselect.data.locate import read_split, split_source
 from anselect.data.protocols import find_protocol, protocols_for
+from anselect.engine.folder import BUNDLED
 from anselect.errors import AnselectError, DataError, MissingFileError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.published import published_figures
 from anselect.experiments.kept_records import SPLITS, KeptRun, group_systems, read_baselines, read_kept_runs
 from anselect.experiments.markdown import markdown_row
 from anselect.experiments.stored_runs import read_stored_scores
-from anselect.selector import BUNDLED
 from anselect.training.bundled.card import set_table
 
 TOLERANCE: Final = 1e-9

@@ -100,27 +100,11 @@ def test_card_has_every_figure(engine: Path) -> None:
             "leave_out": {"trecqa": {"trecqa": {**row, "model": 0.8222}}},
             "answer_types": {"wikiqa": types},
             "finish": {"drift": drift, "temperature": 1.5, "bias": -0.2, "calibration_error": 0.0123, "bins": bins},
-            "exit": {
-                "layer": 3,
-                "chosen": 0.4,
-                "tried": [{"share": 0.0, "mean": 0.7123}, {"share": 0.4, "mean": 0.7119}],
-            },
             "sha256": "ab12",
             "bytes": 23_700_000,
         }
     )
-    for figure in (
-        "0.8411",
-        "0.8222",
-        "0.8999",
-        "0.0123",
-        "| 0.900 | 0.880 | 7 |",
-        "23.7 MB",
-        "`ab12`",
-        "40%",
-        "0.7119",
-        "0.7123",
-    ):
+    for figure in ("0.8411", "0.8222", "0.8999", "0.0123", "| 0.900 | 0.880 | 7 |", "23.7 MB", "`ab12`"):
         assert figure in card
 
 

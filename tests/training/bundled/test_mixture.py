@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from anselect.records import Candidate, Question
-from anselect.training.bundled.mixture import ListPlan, Shares, passage_lists, sample_lists, span_lists
+from anselect.training.bundled.mixture import ListPlan, Shares, sample_lists, span_lists
 
 NEVER = Shares(0, 0, 0, 0, 0, 0)
 
@@ -91,15 +91,3 @@ def test_unanswerable_question_has_wrong_candidates_only() -> None:
     (drawn,) = span_lists([passage(0, answerable=False)], ListPlan(1), random.Random(0))
     assert texts(drawn, 1) == set()
     assert len(texts(drawn, 0)) == 3
-
-
-def test_passages_are_whole_unjudged_and_the_question_s_own_is_among_them() -> None:
-    questions = [passage(number) for number in range(9)]
-    drawn = passage_lists(questions, ListPlan(4, negatives=3), random.Random(0))
-    assert len(drawn) == 4
-    for question in drawn:
-        own = next(each for each in questions if each.id == question.id)
-        whole = [candidate.text for candidate in question.candidates]
-        assert " ".join(candidate.text for candidate in own.candidates) in whole
-        assert len(set(whole)) == 4
-        assert {candidate.label for candidate in question.candidates} == {None}

@@ -9,25 +9,29 @@ from pathlib import Path
 import pytest
 
 import anselect
+from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import read_questions
-from anselect.records import Candidate, Question
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import adapt, transfer
-from anselect.training.bundled.teacher import COSINE_SPREAD, LABEL_LOGIT, UNLABELLED_LOGIT, taught_list, write_taught
+from anselect.training.bundled.stages import adapt, distil, learn_written, transfer
+from anselect.training.bundled.teacher import LABEL_ALONE, LABEL_LOGIT, as_logits, write_taught
+from anselect.training.engine_export import Calibration, export_engine
+from anselect.training.engine_export_source import load_source
 from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel"
 MIXTURE = Mixture(
     transfer=(Source("squad11-dev", "dev", ListPlan(8), "spans"),),
-    adapt=(
+    adapt=(Source("wikiqa", "train", ListPlan(8)),),
+    distil=(Source("wikiqa", "train", ListPlan(8), cosine=0.5), Source("squad11-dev", "dev", ListPlan(4), "spans")),
+    written=(
+        Source("forum", "written", ListPlan(6, positives=2), labels_alone=True),
         Source("wikiqa", "train", ListPlan(8), cosine=0.5),
-        Source("squad11-dev", "dev", ListPlan(4), "spans"),
-        Source("squad11-dev", "dev", ListPlan(2, negatives=3), "passages", turn=1, cosine=1.0),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)),),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
+    replayed=4,
 )
 
 
@@ -65,7 +69,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(data: Path, folder: Path, *, leave_out: str = "") -> Build:
-    return Build(folder, MIXTURE, str(data / "bert"), leave_out=leave_out, data_dir=data, max_tokens=32, exit_layer=1)
+    return Build(folder, MIXTURE, str(data / "bert"), leave_out=leave_out, data_dir=data, max_tokens=32)
 
 
 def test_what_is_evaluated_is_not_learnt_and_counted(data: Path, tmp_path: Path) -> None:
@@ -99,32 +103,37 @@ def test_both_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> Non
     assert len(ranking) == 2
 
 
-def test_the_teacher_is_the_labels_and_where_it_counts_the_cosine(data: Path, tmp_path: Path) -> None:
+def test_the_teacher_is_the_model_with_labels_and_where_it_counts_the_cosine(data: Path, tmp_path: Path) -> None:
     own = build(data, tmp_path)
-    taught = list(read_questions(write_taught(own, "adapt", write_stage(own, "adapt")).train))
+    model = transfer(own)
+    files = write_stage(own, "distil")
+    taught = list(read_questions(write_taught(own, "distil", model, files).train))
+    scores = anselect.load(model).score_questions(list(read_questions(files.train))).scores
     moved = {"0": 0.0, "1": 0.0}
-    passages = 0
-    for question in taught:
-        source = question.id.split("-")[0]
-        logits = [float(candidate.metadata[TEACHER]) for candidate in question.candidates]
-        if source == "2":
-            passages += 1
-            assert sum(logits) / len(logits) == pytest.approx(UNLABELLED_LOGIT, abs=1e-3)
-            assert all("made by Bell" in candidate.text for candidate in question.candidates)
-            continue
-        for candidate, logit in zip(question.candidates, logits, strict=True):
-            expected = LABEL_LOGIT if candidate.label else -LABEL_LOGIT
-            moved[source] = max(moved[source], abs(logit - expected))
-    assert passages == 2
+    for question, known in zip(taught, scores, strict=True):
+        for candidate, logit in zip(question.candidates, as_logits(known), strict=True):
+            expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
+            source = question.id.split("-")[0]
+            moved[source] = max(moved[source], abs(float(candidate.metadata[TEACHER]) - expected))
     assert moved["1"] < 1e-3 < moved["0"]
 
 
-def test_cosines_move_logits_by_their_share_and_what_nobody_judged_counts_as_wrong() -> None:
-    candidates = (Candidate("0", "a", 1), Candidate("1", "b", 0), Candidate("2", "c", None))
-    taught = taught_list(Question("0-q", "q", candidates), [0.2, 0.2, 0.2], 1.0)
-    logits = [float(each.metadata[TEACHER]) for each in taught.candidates]
-    assert logits == [LABEL_LOGIT, -LABEL_LOGIT, UNLABELLED_LOGIT]
-    assert [each.label for each in taught.candidates] == [1, 0, 0]
-    pair = taught_list(Question("0-q", "q", candidates[:2]), [0.1, 0.9], 0.5)
-    logits = [float(each.metadata[TEACHER]) for each in pair.candidates]
-    assert logits == [LABEL_LOGIT - COSINE_SPREAD / 2, -LABEL_LOGIT + COSINE_SPREAD / 2]
+def test_what_was_taught_is_learnt(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    run = distil(own, transfer(own))
+    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-distil"
+
+
+def test_written_lists_are_learnt_by_their_labels_from_a_model_in_8_bits(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    dev = list(read_questions(write_stage(own, "transfer").dev))
+    calibration = Calibration("tiny", dev, dev, PROTOCOLS["answerable"])
+    export_engine(load_source(transfer(own)), tmp_path / "engine", calibration=calibration, max_drift=1.0)
+    run = learn_written(own, tmp_path / "engine")
+    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-written"
+    by_source: dict[str, set[float]] = {"0": set(), "1": set()}
+    for question in read_questions(tmp_path / "written.taught.jsonl"):
+        logits = {float(candidate.metadata[TEACHER]) for candidate in question.candidates}
+        by_source[question.id.split("-")[0]] |= logits
+    assert by_source["0"] == {LABEL_ALONE, -LABEL_ALONE}
+    assert len(by_source["1"]) > 2

@@ -17,7 +17,6 @@ from anselect.training.bundled.mixture import (
     HARD_SHARES,
     ListPlan,
     Shares,
-    passage_lists,
     sample_lists,
     span_lists,
     with_fewer_wrong,
@@ -32,13 +31,15 @@ class Source:
     data: str
     split: str
     plan: ListPlan
-    kind: Literal["spans", "lists", "passages"] = "lists"
+    kind: Literal["spans", "lists"] = "lists"
     shares: Shares | None = None
     """How often made-up sentences join lists made of spans."""
     turn: int = 0
     """Tells sources of the same split apart: each turn draws anew."""
     cosine: float = 0.0
-    """How much the untouched encoder's cosine counts in what the teacher says, beside the labels."""
+    """How much the untouched encoder's cosine counts in what the teacher says, beside the trained model."""
+    labels_alone: bool = False
+    """Whether the labels alone teach, where a teacher's scores are learnt otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,63 +47,84 @@ class Mixture:
     """Everything that the model learns from and is chosen by."""
 
     transfer: tuple[Source, ...]
-    """Questions with passages, and lists written for it: broad, and far from the benchmarks."""
+    """Questions with passages: broad, and far from the benchmarks."""
     adapt: tuple[Source, ...]
-    """The benchmarks' training parts, and some of the above, so that what was learnt is not forgotten."""
+    """The benchmarks' training parts, and passages whose shared words mislead."""
+    distil: tuple[Source, ...]
+    """What a teacher's scores are learnt on: all of the above drawn anew, and search questions without labels."""
+    written: tuple[Source, ...]
+    """Lists written for this training, and all of the above once more, so that nothing is forgotten."""
     dev: tuple[Source, ...]
-    """What is measured while training; whole lists, but for InsuranceQA's 200 wrong answers a question."""
+    """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question."""
     evaluated: tuple[tuple[str, str], ...]
     """Splits of which no question and no candidate is learnt."""
+    replayed: int = 12
+    """One of so many transfer questions comes again while adapting, so that what was learnt is not forgotten."""
 
     def stage(self, name: str) -> tuple[Source, ...]:
-        """Return the sources of the stage `transfer` or `adapt`."""
-        return self.transfer if name == "transfer" else self.adapt
+        """Return the sources of the stage `transfer`, `adapt`, `distil` or `written`."""
+        if name != "adapt":
+            return {"transfer": self.transfer, "distil": self.distil, "written": self.written}[name]
+        again = (
+            replace(source, plan=replace(source.plan, questions=source.plan.questions // self.replayed))
+            for source in self.transfer
+        )
+        return (*self.adapt, *again)
 
 
-WRITTEN: Final = {
-    "written": "plain",
-    "written-more": "more",
-    "written-encyclopedia": "encyclopedia",
-    "written-news": "news",
-    "written-forum": "forum",
-}
-"""Lists written for this training, which come with the package: plain ones, and ones in the style of some source."""
+WRITTEN: Final = ("plain", "more", "encyclopedia", "news", "forum")
+"""Lists written for this training, which come with the package: two files of any kind, three in a source's style."""
 MIXTURE: Final = Mixture(
     transfer=(
-        Source("squad11-train-part", "train", ListPlan(3500), "spans"),
-        Source("squad11-dev", "dev", ListPlan(2500), "spans"),
-        Source("squad20-dev", "dev", ListPlan(1500), "spans"),
-        Source("squadshifts-new-wiki", "test", ListPlan(2500), "spans"),
-        Source("squadshifts-amazon", "test", ListPlan(1200), "spans"),
-        Source("quoref-dev", "dev", ListPlan(700), "spans"),
+        Source("squad11-train-part", "train", ListPlan(6000), "spans"),
+        Source("squad11-dev", "dev", ListPlan(5000), "spans"),
+        Source("squad20-dev", "dev", ListPlan(2500), "spans"),
+        Source("squadshifts-new-wiki", "test", ListPlan(3500), "spans"),
+        Source("squadshifts-amazon", "test", ListPlan(2000), "spans"),
+        Source("quoref-dev", "dev", ListPlan(1200), "spans"),
+    ),
+    adapt=(
+        Source("wikiqa", "train", ListPlan(1300, positives=2, negatives=6)),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=8)),
+        Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=5)),
+        Source("insuranceqa", "train", ListPlan(800, positives=1, negatives=4)),
         Source("squad11-train-part", "train", ListPlan(1200, negatives=5), "spans", HARD_SHARES, turn=1),
         Source("squad11-dev", "dev", ListPlan(1000, negatives=5), "spans", HARD_SHARES, turn=1),
         Source("squadshifts-new-wiki", "test", ListPlan(800, negatives=5), "spans", HARD_SHARES, turn=1),
-        Source("written", "train", ListPlan(10_000, positives=2, negatives=6)),
-        Source("boolq", "all", ListPlan(1000, negatives=5), cosine=1.0),
-        Source("boolq", "all", ListPlan(1000, negatives=5), "passages", turn=1, cosine=1.0),
     ),
     # How much the cosine counts was chosen set by set on dev (docs/LOG.md); lists in which it misleads have none of it.
-    adapt=(
+    distil=(
         Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6), cosine=0.25),
         Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1, cosine=0.25),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=7), cosine=1.0),
+        Source("semeval2016", "train-part2", ListPlan(379, positives=4, negatives=4), cosine=1.0),
+        Source("insuranceqa", "train", ListPlan(1000, positives=1, negatives=5), cosine=1.0),
+        Source("boolq", "all", ListPlan(800, negatives=5), cosine=0.5),
+        Source("squad11-train-part", "train", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squad11-dev", "dev", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squadshifts-new-wiki", "test", ListPlan(500, negatives=5), "spans", HARD_SHARES, turn=1),
+        Source("squad11-train-part", "train", ListPlan(300), "spans", cosine=0.25),
+        Source("squad20-dev", "dev", ListPlan(200), "spans", cosine=0.25),
+        Source("squadshifts-new-wiki", "test", ListPlan(300), "spans", cosine=0.25),
+        Source("squadshifts-amazon", "test", ListPlan(200), "spans"),
+        Source("quoref-dev", "dev", ListPlan(200), "spans"),
+    ),
+    written=(
+        *(Source(name, "written", ListPlan(10_000, positives=2, negatives=6), labels_alone=True) for name in WRITTEN),
+        Source("plain", "written", ListPlan(10_000, positives=2, negatives=6), turn=1, labels_alone=True),
+        Source("more", "written", ListPlan(10_000, positives=2, negatives=6), turn=1, labels_alone=True),
+        Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6)),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1),
         Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=6), cosine=1.0),
         Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=4), cosine=1.0),
-        Source("insuranceqa", "train", ListPlan(500, positives=1, negatives=4), cosine=1.0),
-        Source("squad11-train-part", "train", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squad11-dev", "dev", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squadshifts-new-wiki", "test", ListPlan(200, negatives=5), "spans", HARD_SHARES, turn=2),
-        Source("squad11-train-part", "train", ListPlan(250), "spans", turn=3),
-        Source("squad20-dev", "dev", ListPlan(100), "spans", turn=3),
-        Source("squadshifts-new-wiki", "test", ListPlan(150), "spans", turn=3),
-        Source("squadshifts-amazon", "test", ListPlan(100), "spans", turn=3),
-        Source("quoref-dev", "dev", ListPlan(100), "spans", turn=3),
-        Source("written", "train", ListPlan(10_000, positives=2, negatives=6), turn=1),
-        Source("written-more", "train", ListPlan(10_000, positives=2, negatives=6)),
-        Source("written-encyclopedia", "train", ListPlan(10_000, positives=2, negatives=6)),
-        Source("written-news", "train", ListPlan(10_000, positives=2, negatives=6)),
-        Source("written-forum", "train", ListPlan(10_000, positives=3, negatives=5)),
-        Source("boolq", "all", ListPlan(100, negatives=5), "passages", turn=2, cosine=1.0),
+        Source("insuranceqa", "train", ListPlan(600, positives=1, negatives=4), cosine=1.0),
+        Source("boolq", "all", ListPlan(200, negatives=5)),
+        Source("squad11-train-part", "train", ListPlan(400), "spans"),
+        Source("squad20-dev", "dev", ListPlan(150), "spans"),
+        Source("squadshifts-new-wiki", "test", ListPlan(350), "spans"),
+        Source("squadshifts-amazon", "test", ListPlan(150), "spans"),
+        Source("squad11-dev", "dev", ListPlan(300, negatives=5), "spans", HARD_SHARES, turn=1),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),
@@ -127,8 +149,6 @@ class Build:
     mixture: Mixture = MIXTURE
     encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
     max_tokens: int = 128
-    exit_layer: int = 3
-    """Behind which layer a first guess is learnt, by which hopeless candidates may leave."""
     seed: int = 0
     leave_out: str = ""
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
@@ -138,8 +158,8 @@ class Build:
 
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
         """Read a split as users write: TrecQA's Penn tokens become text."""
-        if name in WRITTEN:
-            return list(read_questions(Path(__file__).parent / "written" / f"{WRITTEN[name]}.jsonl"))
+        if split == "written":
+            return list(read_questions(Path(__file__).parent / "written" / f"{name}.jsonl"))
         return read_split(name, split, data_dir=self.data_dir, detokenize=detokenize and name == "trecqa")
 
     def read_both_ways(self, name: str, split: str) -> list[Question]:
@@ -197,8 +217,6 @@ def _training_lists(build: Build, stage: str) -> list[Question]:
         plan = replace(source.plan, questions=source.plan.questions // build.thinned)
         if source.kind == "spans":
             drawn = span_lists(questions, plan, chance, source.shares, near)
-        elif source.kind == "passages":
-            drawn = passage_lists(questions, plan, chance)
         else:
             drawn = sample_lists(questions, plan, chance)
         lists += [replace(question, id=f"{place}-{question.id}") for question in drawn]

@@ -33,10 +33,10 @@ class Finished:
     bins: tuple[Bin, ...]
 
 
-def finish_model(build: Build, run: Path, folder: Path) -> Finished:
-    """Export to 8 bits through the drift gate, calibrate, and write the engine folder."""
+def finish_model(build: Build, run: Path, folder: Path, stage: str) -> Finished:
+    """Export to 8 bits through the drift gate, calibrate, and write the engine folder; ranges are those of a stage."""
     dev = list(read_questions(write_dev(build)))
-    ranges = list(read_questions(write_stage(build, "adapt").train))
+    ranges = list(read_questions(write_stage(build, stage).train))
     data = Calibration("the dev parts", ranges, dev, PROTOCOLS["answerable"])
     export_engine(load_source(run), folder, calibration=data)
     return calibrate(folder, dev)

@@ -17,7 +17,7 @@ from anselect.modeling.rankers import load_ranker
 from anselect.training.bundled.data import Build
 from anselect.training.bundled.measure import held_out_sets, scorer
 from anselect.training.bundled.report import compare
-from anselect.training.bundled.stages import adapt
+from anselect.training.bundled.stages import distil
 
 LEFT_OUT: Final = ("wikiqa", "trecqa", "semeval", "insuranceqa")
 RECORD: Final = "leave-out.json"
@@ -28,7 +28,7 @@ THINNED: Final = 2
 def leave_each_out(build: Build, transferred: Path, names: Sequence[str] = LEFT_OUT) -> dict[str, Any]:
     """Train a model without each of the sets and measure it there; finished ones are not trained again.
 
-    From the transferred model, which saw none of the sets: the other sets' lists alone come behind it.
+    From the transferred model, which saw none of the sets, in one stage: labels, that model and the cosine teach.
     """
     path = build.folder / RECORD
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -42,6 +42,6 @@ def leave_each_out(build: Build, transferred: Path, names: Sequence[str] = LEFT_
 
 def _measure_without(build: Build, name: str, transferred: Path) -> dict[str, Any]:
     own = replace(build, folder=build.folder / f"without-{name}", leave_out=name, thinned=THINNED)
-    ranker = load_ranker(model_folder(adapt(own, transferred)))
+    ranker = load_ranker(model_folder(distil(own, transferred)))
     sets = [each for each in held_out_sets(build) if each.name.startswith(name)]
     return compare(sets, scorer(ranker), build)

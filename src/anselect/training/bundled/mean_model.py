@@ -19,8 +19,10 @@ from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import TrainedRanker, load_ranker
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
 
-START_SHARES: Final = (0.0, 0.2, 0.4)
+START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
+TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
+"""The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
 RECORD: Final = "mean.json"
 
 
@@ -44,6 +46,7 @@ def choose_mean(
     start: Path,
     sets: Sequence[NamedSet],
     folder: Path,
+    start_shares: Sequence[float] = START_SHARES,
 ) -> Path:
     """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
 
@@ -52,8 +55,8 @@ def choose_mean(
     if (folder / RECORD).is_file():
         return folder
     tried: list[dict[str, Any]] = []
-    for share in START_SHARES:
-        shares = {run: (1.0 - share) / len(runs) for run in runs} | ({start: share} if share else {})
+    for share in start_shares:
+        shares = {run: (1.0 - share) / len(runs) for run in runs if share < 1.0} | ({start: share} if share else {})
         ranker = mean_model(shares)
         figures = measure_sets(sets, scorer(ranker))
         tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})

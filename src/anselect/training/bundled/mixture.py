@@ -57,8 +57,6 @@ class Shares:
     """A wrong candidate: the question said again."""
 
 
-PASSAGES_SEEN: Final = 60
-"""Of so many passages, drawn at random, those join a list that share the most words with its question."""
 HARD_SHARES: Final = Shares(
     other_answer=0.9,
     no_answer=0.6,
@@ -113,23 +111,6 @@ def span_lists(
         candidates = [Candidate(str(place), text, label) for place, (text, label) in enumerate(texts)]
         if candidates:
             lists.append(_shuffled(question, candidates, chance))
-    return lists
-
-
-def passage_lists(questions: Sequence[Question], plan: ListPlan, chance: random.Random) -> list[Question]:
-    """Make lists of whole passages that nobody judged: a question's own, and of others those that share most words.
-
-    A question's candidates are the sentences of its passage, in order.
-    """
-    drawn = chance.sample(questions, min(plan.questions, len(questions)))
-    lists = []
-    for question in drawn:
-        asked = _words(question.text)
-        others = [_passage(other) for other in chance.sample(questions, min(PASSAGES_SEEN, len(questions)))]
-        nearest = sorted(set(others) - {_passage(question)}, key=lambda text: (-len(asked & _words(text)), text))
-        texts = [_passage(question), *nearest[: plan.negatives]]
-        candidates = [Candidate(str(place), text, None) for place, text in enumerate(texts)]
-        lists.append(_shuffled(question, candidates, chance))
     return lists
 
 
@@ -224,10 +205,6 @@ class _Documents:
         ]
         best = [text for count, text in sorted(shared, reverse=True)[:3] if count >= 2]
         return chance.choice(best) if best else None
-
-
-def _passage(question: Question) -> str:
-    return " ".join(candidate.text for candidate in question.candidates)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,0 +1,166 @@
+"""An engine folder in 8 bits in, a model that can be trained on out: its weights as the engine reads them.
+
+What ships is such a folder, so that anybody can go on from it with data of their own (`model.start = "bundled"`).
+The graph is ours (`engine_export_bert.py`): its products and norms stand in a known order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from anselect.engine.folder import MODEL, TOKENIZER, read_manifest
+from anselect.errors import MissingExtraError, UsageError
+from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel
+from anselect.modeling.rankers import CrossEncoderRanker
+
+SPECIALS: Final = {
+    "unk_token": "[UNK]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+PRODUCT: Final = "MatMulIntegerToFloat"
+ATTENTION: Final = "sdpa"
+NORM: Final = "LayerNormalization"
+
+Floats = NDArray[np.float32]
+
+
+def read_engine_model(folder: Path) -> CrossEncoderRanker:
+    """Read an engine folder back as a cross-encoder in 32 bits.
+
+    Raises UsageError for an engine in 32 bits or one whose rows leave early, DataError for a damaged folder.
+    """
+    manifest = read_manifest(folder)
+    if manifest.precision != "int8":
+        raise UsageError(f"{folder}: expected an engine in 8 bits to go on from, got {manifest.precision}: use its run")
+    graph = _Graph.read(folder / MODEL)
+    if any(node.op_type == "NonZero" for node in graph.nodes):
+        raise UsageError(f"{folder}: candidates leave this engine early, it cannot be trained on: use its run")
+    weights = dict(_encoder_weights(graph))
+    config = _encoder_config(graph, weights, manifest.max_tokens)
+    encoder = BertModel(config, add_pooling_layer=False)  # type: ignore[no-untyped-call]
+    encoder.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
+    settings = AnswerSelectionConfig(  # type: ignore[call-arg]
+        encoder_config=config,
+        encoder_name=manifest.source,
+        head="match" if graph.reads_sides else "sigmoid",
+        pooling="mean",
+        max_tokens=manifest.max_tokens,
+        # A config hands its own choice down to its parts; without any, no mask would be applied.
+        attn_implementation=ATTENTION,
+    )
+    model = AnswerSelectionModel(settings, encoder=encoder)
+    _set_head(model, *graph.head())
+    model.config.text_steps = dict(manifest.text_steps)
+    model.eval()
+    return CrossEncoderRanker(model, _tokenizer(folder / TOKENIZER))
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    nodes: list[Any]
+    constants: Mapping[str, NDArray[Any]]
+    reads_sides: bool
+
+    @classmethod
+    def read(cls, path: Path) -> _Graph:
+        try:
+            import onnx
+        except ImportError as error:
+            raise MissingExtraError("train", "onnx") from error
+        graph = onnx.load(str(path)).graph
+        constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+        return cls(list(graph.node), constants, any(each.name == "question_mask" for each in graph.input))
+
+    def stored(self, kind: str) -> Iterator[list[NDArray[Any]]]:
+        """Yield the stored inputs of each operator of a kind, in order."""
+        for node in self.nodes:
+            if node.op_type == kind:
+                yield [self.constants[name] for name in node.input if name in self.constants]
+
+    def products(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield (out, in) weight and bias of each 8-bit product, the channels that stand apart put back."""
+        apart = iter(list(self.stored("MatMul")))
+        picked = [each for each in self.stored("Gather") if len(each) == 1 and each[0].ndim == 1]
+        for (rounded, _, scales, _, bias), rows in zip(self.stored(PRODUCT), picked, strict=True):
+            weight = rounded.astype(np.float32) * scales
+            weight[rows[0]] += next(apart)[0]
+            yield weight.T, bias
+
+    def head(self) -> tuple[Floats, Floats]:
+        """Return weight and bias of the one logit: the last product with a stored row, the sum's last stored number."""
+        weight = [each[0] for each in self.stored("Mul") if each and each[0].ndim == 1 and each[0].size > 1][-1]
+        bias = [each[0] for each in self.stored("Add") if each and each[0].size == 1][-1]
+        return weight, bias
+
+
+def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
+    tables = [each[0] for each in graph.stored("Gather") if each and each[0].ndim == 2]
+    rounded, scales, segments = tables
+    yield "embeddings.word_embeddings.weight", rounded.astype(np.float32) * scales
+    yield "embeddings.token_type_embeddings.weight", segments
+    yield "embeddings.position_embeddings.weight", next(each[0] for each in graph.stored("Slice") if each[0].ndim == 2)
+    norms = iter(list(graph.stored(NORM)))
+    yield from zip(("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"), next(norms), strict=True)
+    products = list(graph.products())
+    for layer in range(len(products) // 4):
+        prefix = f"encoder.layer.{layer}."
+        joined, attended, inner, outer = products[4 * layer : 4 * layer + 4]
+        for name, weight, bias in zip(("query", "key", "value"), *(np.split(each, 3) for each in joined), strict=True):
+            yield f"{prefix}attention.self.{name}.weight", weight
+            yield f"{prefix}attention.self.{name}.bias", bias
+        for name, (weight, bias) in (
+            ("attention.output.dense", attended),
+            ("intermediate.dense", inner),
+            ("output.dense", outer),
+        ):
+            yield f"{prefix}{name}.weight", weight
+            yield f"{prefix}{name}.bias", bias
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            yield from zip((f"{prefix}{name}.weight", f"{prefix}{name}.bias"), next(norms), strict=True)
+
+
+def _encoder_config(graph: _Graph, weights: Mapping[str, Floats], max_tokens: int) -> BertConfig:
+    attention = next(node for node in graph.nodes if node.op_type == "MultiHeadAttention")
+    norm = next(node for node in graph.nodes if node.op_type == NORM)
+    vocabulary, width = weights["embeddings.word_embeddings.weight"].shape
+    return BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=sum(node.op_type == "MultiHeadAttention" for node in graph.nodes),
+        num_attention_heads=_attribute(attention, "num_heads").i,
+        intermediate_size=len(weights["encoder.layer.0.intermediate.dense.weight"]),
+        max_position_embeddings=max(max_tokens, len(weights["embeddings.position_embeddings.weight"])),
+        layer_norm_eps=_attribute(norm, "epsilon").f,
+        attn_implementation=ATTENTION,
+    )
+
+
+def _attribute(node: Any, name: str) -> Any:  # noqa: ANN401 - ONNX's own records
+    return next(each for each in node.attribute if each.name == name)
+
+
+def _set_head(model: AnswerSelectionModel, weight: Floats, bias: Floats) -> None:
+    output: Any = model.head.output
+    one = torch.tensor(weight).reshape(1, -1), torch.tensor(bias).reshape(1)
+    with torch.no_grad():  # two logits share what one says: their difference counts
+        for parameter, value in zip((output.weight, output.bias), one, strict=True):
+            parameter.copy_(torch.cat([-value / 2, value / 2]) if len(parameter) == 2 else value)
+
+
+def _tokenizer(path: Path) -> PreTrainedTokenizerFast:
+    backend = Tokenizer.from_file(str(path))
+    known = {name: token for name, token in SPECIALS.items() if backend.token_to_id(token) is not None}
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=inputs, **known)  # type: ignore[no-untyped-call]
