@@ -23,7 +23,7 @@ from anselect.training.bundled.data import Build
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
-from anselect.training.bundled.mean_model import TAUGHT_SHARES, choose_mean
+from anselect.training.bundled.mean_model import TAUGHT_SHARES, WRITTEN_SHARES, choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
 from anselect.training.bundled.stages import adapt, distil, learn_written, member, transfer
@@ -50,8 +50,9 @@ def build(
     second = work / "second"
     if not is_engine_folder(second):
         finish_model(member(plan, 0), taught, second, "adapt")
+    learnt = choose_mean([learn_written(plan, second)], second, dev_sets(plan), work / "learnt", WRITTEN_SHARES)
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(plan, learn_written(plan, second), engine, "written")))
+    _describe(plan, engine, asdict(finish_model(plan, learnt, engine, "written")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -91,7 +92,8 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
         **_records(
-            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
+            plan.folder,
+            {"leave_out": RECORD, **{name: f"{name}/{MEAN_RECORD}" for name in ("mean", "taught", "learnt")}},
         ),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }

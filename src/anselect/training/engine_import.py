@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from anselect.engine.folder import MODEL, TOKENIZER, read_manifest
+from anselect.engine.folder import MODEL, TOKENIZER, is_engine_folder, model_path, read_manifest
 from anselect.errors import MissingExtraError, UsageError
+from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel
-from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
 
 SPECIALS: Final = {
     "unk_token": "[UNK]",
@@ -34,6 +35,12 @@ ATTENTION: Final = "sdpa"
 NORM: Final = "LayerNormalization"
 
 Floats = NDArray[np.float32]
+
+
+def load_start(name: str) -> TrainedRanker:
+    """Load a run or model to go on from; `bundled` is the one that ships, and any engine folder in 8 bits will do."""
+    folder = model_path(name)
+    return read_engine_model(folder) if is_engine_folder(folder) else load_ranker(model_folder(folder))
 
 
 def read_engine_model(folder: Path) -> CrossEncoderRanker:

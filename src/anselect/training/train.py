@@ -17,11 +17,9 @@ from transformers import TrainerCallback, set_seed
 from anselect.config import Recipe
 from anselect.data.files import write_text
 from anselect.data.protocols import Protocol, protocols_for
-from anselect.engine.folder import is_engine_folder, model_path
 from anselect.errors import UsageError
 from anselect.evaluation.evaluate import evaluate_scores
 from anselect.evaluation.trec_files import write_run
-from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.encoders import freeze_lowest, set_dropout
 from anselect.modeling.losses import LOSSES
@@ -31,7 +29,7 @@ from anselect.modeling.siamese_ranker import SiameseRanker, open_features
 from anselect.records import Question
 from anselect.text.steps import TextSteps
 from anselect.training.batches import Rows
-from anselect.training.engine_import import read_engine_model
+from anselect.training.engine_import import load_start
 from anselect.training.model_card import write_model_card
 from anselect.training.prepare import TrainingData, choose_protocol, read_training_data, text_steps
 from anselect.training.rows import FeatureRows, TokenRows
@@ -122,7 +120,7 @@ def _from_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
 
 def _continued(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
     """Load the trained model to go on from; what it was trained with must be what the recipe asks for."""
-    ranker = _start(recipe.model.start)
+    ranker = load_start(recipe.model.start)
     if not isinstance(ranker, CrossEncoderRanker):
         raise UsageError(f"{recipe.model.start}: expected a cross-encoder to go on from, got a siamese model")
     config: Any = ranker.model.config
@@ -132,12 +130,6 @@ def _continued(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
         )
     config.max_tokens = recipe.model.max_tokens
     return ranker
-
-
-def _start(name: str) -> TrainedRanker:
-    """Load a run or model to go on from; `bundled` is the one that ships, and any engine folder in 8 bits will do."""
-    folder = model_path(name)
-    return read_engine_model(folder) if is_engine_folder(folder) else load_ranker(model_folder(folder))
 
 
 def _build_siamese(recipe: Recipe) -> SiameseRanker:

@@ -55,3 +55,18 @@ def test_best_share_of_the_start_is_kept_and_not_chosen_again(tmp_path: Path) ->
         torch.testing.assert_close(kept[name], weights)
     (runs[0] / "model" / "config.json").unlink()
     assert choose_mean(runs, start, SETS, folder) == folder
+
+
+def test_the_best_mean_is_not_bought_with_one_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, start = save_model(tmp_path / "run", 1), save_model(tmp_path / "start", 2)
+    figures = iter([{"a": 0.5, "b": 0.5}, {"a": 0.9, "b": 0.4}, {"a": 0.55, "b": 0.48}])
+    monkeypatch.setattr("anselect.training.bundled.mean_model.measure_sets", lambda *_: next(figures))
+    folder = choose_mean([run], start, SETS, tmp_path / "mean", (1.0, 0.5, 0.25))
+    kept = load_ranker(folder / "model").model.state_dict()
+    for name, weights in mean_model({run: 0.75, start: 0.25}).model.state_dict().items():
+        torch.testing.assert_close(kept[name], weights)
+    assert [entry["start_share"] for entry in json.loads((folder / "mean.json").read_text())["tried"]] == [
+        1.0,
+        0.5,
+        0.25,
+    ]

@@ -15,24 +15,29 @@ import torch
 
 from anselect.data.files import write_text
 from anselect.errors import UsageError
-from anselect.modeling.checkpoint import model_folder
-from anselect.modeling.rankers import TrainedRanker, load_ranker
+from anselect.modeling.rankers import TrainedRanker
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
+from anselect.training.engine_import import load_start
 
 START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
 TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
 """The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
+WRITTEN_SHARES: Final = (1.0, 0.7, 0.5)
+"""The same for the written lists; the start comes first, to be compared with."""
+MOST_LOST: Final = 0.035
+"""How much of any set's figure a share may cost, against the first that was tried: the best mean must not be bought
+with one set."""
 RECORD: Final = "mean.json"
 
 
 def mean_model(shares: Mapping[Path, float]) -> TrainedRanker:
     """Return a ranker whose weights are the weighted mean of those of the runs; shares should add up to 1."""
     first, *others = shares
-    ranker = load_ranker(model_folder(first))
+    ranker = load_start(str(first))
     weights = {name: value * shares[first] for name, value in ranker.model.state_dict().items()}
     for run in others:
-        own = load_ranker(model_folder(run)).model.state_dict()
+        own = load_start(str(run)).model.state_dict()
         if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in weights.items()}:
             raise UsageError(f"{run}: expected a model of the same form as {first}")
         for name, value in own.items():
@@ -50,17 +55,22 @@ def choose_mean(
 ) -> Path:
     """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
 
+    What costs any set more than `MOST_LOST`, against the first share, is not kept.
+
     What was tried stands in `mean.json`, which comes last: a folder with it is whole and is not made again.
     """
     if (folder / RECORD).is_file():
         return folder
     tried: list[dict[str, Any]] = []
+    best = -1.0
     for share in start_shares:
         shares = {run: (1.0 - share) / len(runs) for run in runs if share < 1.0} | ({start: share} if share else {})
         ranker = mean_model(shares)
         figures = measure_sets(sets, scorer(ranker))
         tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
-        if tried[-1]["mean"] == max(entry["mean"] for entry in tried):
+        lost = max(tried[0]["dev"][name] - value for name, value in figures.items())
+        if tried[-1]["mean"] >= best and lost <= MOST_LOST:
+            best = tried[-1]["mean"]
             ranker.save(folder / "model")
     with write_text(folder / RECORD) as file:
         json.dump({"runs": [run.name for run in runs], "start": start.name, "tried": tried}, file, indent=2)
