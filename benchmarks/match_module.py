@@ -46,7 +46,7 @@ class MatchModule(Module):
         save_file(self.head.state_dict(), folder / WEIGHTS)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", *_: object, **__: object) -> MatchModule:  # type: ignore[override]
+    def load(cls, model_name_or_path: str, subfolder: str = "", *_: object, **__: object) -> MatchModule:
         """Read what `save` wrote."""
         folder = Path(model_name_or_path) / subfolder
         module = cls(**json.loads((folder / "config.json").read_text()))

@@ -71,8 +71,8 @@ def test_read_run_reads_gzip(run_file: Path) -> None:
         pytest.param("q1 Q0 a 1 high t\n", r"run.trec:1: question 'q1', candidate 'a': .* got 'high'", id="word"),
         pytest.param("q1\ta\tnan\n", r"run.trec:1: question 'q1', candidate 'a': expected a finite", id="nan"),
         pytest.param("q1\ta\t-inf\n", r"run.trec:1: .*expected a finite score, got '-inf'", id="infinite"),
-        pytest.param("", r"run.trec: expected lines, got an empty file", id="empty"),
-        pytest.param("# only a comment\n\n", r"run.trec: expected lines, got an empty file", id="comments_only"),
+        pytest.param("", r"run.trec:1: expected lines, got an empty file", id="empty"),
+        pytest.param("# only a comment\n\n", r"run.trec:1: expected lines, got an empty file", id="comments_only"),
         pytest.param(
             "# a comment\nquestion_id\tcandidate_id\tscore\n\n",
             r"run.trec:2: expected scores after the header, got the end of the file: is this the right one\?",

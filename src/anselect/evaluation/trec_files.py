@@ -130,7 +130,7 @@ def _content(path: Path) -> Iterator[tuple[int, str]]:
             is_empty = False
             yield number, line
     if is_empty:
-        raise DataError("expected lines, got an empty file: is this the right one?", path=path)
+        raise DataError("expected lines, got an empty file: is this the right one?", path=path, line=1)
 
 
 def _split_table(line: str) -> Fields | None:

@@ -77,9 +77,8 @@ def _open_cells(lines: Iterable[tuple[int, list[str]]], path: Path) -> RowGroups
     filled = ((line, cells) for line, cells in lines if len(cells) > 1 or any(cells))
     first = next(filled, None)
     if first is None:
-        raise DataError(
-            f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?", path=path
-        )
+        message = f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?"
+        raise DataError(message, path=path, line=1)
     header = parse_header(first[1], path, first[0])
     _refuse_added(header.names, path, first[0])
 
@@ -94,7 +93,9 @@ def _open_jsonl(path: Path) -> RowGroups:
     values = read_json_values(path)
     first = next(values, None)
     if first is None:
-        raise DataError("expected one JSON object per line, got an empty file: is this the right one?", path=path)
+        raise DataError(
+            "expected one JSON object per line, got an empty file: is this the right one?", path=path, line=1
+        )
     values = itertools.chain([first], values)
     if isinstance(first[1], dict) and "candidates" not in first[1] and has_candidate_column(first[1]):
         return RowGroups(tuple(first[1]), _group(_json_rows(values, path), path))

@@ -70,7 +70,7 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
     model = AnswerSelectionModel(settings, encoder=encoder)
     _set_head(model, *graph.head())
     model.config.text_steps = dict(manifest.text_steps)
-    model.eval()
+    model.eval()  # type: ignore[no-untyped-call]
     return CrossEncoderRanker(model, _tokenizer(folder / TOKENIZER))
 
 
@@ -150,7 +150,7 @@ def _encoder_config(graph: _Graph, weights: Mapping[str, Floats], max_tokens: in
         intermediate_size=len(weights["encoder.layer.0.intermediate.dense.weight"]),
         max_position_embeddings=max(max_tokens, len(weights["embeddings.position_embeddings.weight"])),
         layer_norm_eps=_attribute(norm, "epsilon").f,
-        attn_implementation=ATTENTION,
+        attn_implementation=ATTENTION,  # type: ignore[call-arg]
     )
 
 

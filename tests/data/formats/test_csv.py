@@ -27,7 +27,7 @@ def test_lines_are_those_on_which_records_begin(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("", None, "got an empty file: is this the right one?"),
+        ("", 1, "got an empty file: is this the right one?"),
         ('question,candidate,label\nq,"a\nb",1\nq,c,2\n', 4, "expected label 0 or 1"),
         ("question,candidate,label\nq,a\n", 2, "expected 3 cells"),
         ('question,candidate\nq,a\nq,"never closed\nq,b\n', 3, "is a quote not closed?"),

@@ -89,7 +89,7 @@ def test_empty_text_with_label_stays_a_candidate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("", None, "got an empty file: is this the right one?"),
+        ("", 1, "got an empty file: is this the right one?"),
         ("What is it?\tA thing.\t1\n", 1, "expected a header with a question column"),
         ("question\tlabel\nq\t1\n", 1, "expected a header with a candidate column"),
         ("question\tanswer\tsentence\nq\ta\tb\n", 1, "got 'answer' and 'sentence'"),

@@ -37,7 +37,7 @@ def read_located_jsonl(path: Path) -> Iterator[LocatedQuestion]:
     first = next(values, None)
     if first is None:
         message = f"expected one JSON object per line ({SHAPE}), got an empty file: is this the right one?"
-        raise DataError(message, path=path)
+        raise DataError(message, path=path, line=1)
     values = itertools.chain([first], values)
     if isinstance(first[1], dict) and "candidates" not in first[1] and has_candidate_column(first[1]):
         yield from group_rows(_rows(values, path), path)

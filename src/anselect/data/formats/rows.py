@@ -152,9 +152,8 @@ def parse_records(records: Iterable[tuple[int, Sequence[str]]], path: Path) -> I
         else:
             yield parse_row(cells, header, path, line)
     if header is None:
-        raise DataError(
-            f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?", path=path
-        )
+        message = f"expected a header line ({', '.join(COLUMNS)}), got an empty file: is this the right one?"
+        raise DataError(message, path=path, line=1)
 
 
 def group_rows(rows: Iterable[Row], path: Path, *, window_rows: int = WINDOW_ROWS) -> Iterator[LocatedQuestion]:
