@@ -7,7 +7,7 @@ The graph is ours (`engine_export_bert.py`): its products and norms stand in a k
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from anselect.errors import MissingExtraError, UsageError
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
+from anselect.text.steps import TextSteps
 
 SPECIALS: Final = {
     "unk_token": "[UNK]",
@@ -69,7 +70,7 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
     )
     model = AnswerSelectionModel(settings, encoder=encoder)
     _set_head(model, *graph.head())
-    model.config.text_steps = dict(manifest.text_steps)
+    model.config.text_steps = asdict(TextSteps(**manifest.text_steps))
     model.eval()  # type: ignore[no-untyped-call]
     return CrossEncoderRanker(model, _tokenizer(folder / TOKENIZER))
 
