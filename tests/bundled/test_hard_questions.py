@@ -154,9 +154,9 @@ def test_lists_to_learn_from_are_well_formed_and_share_nothing_with_the_check_se
         assert len({candidate.text for candidate in each.candidates}) == len(labels)
 
 
-def test_few_shared_words_alone_do_not_give_the_lists_to_learn_from_away() -> None:
+def test_shared_words_mislead_in_the_lists_to_learn_from_but_do_not_decide_alone() -> None:
     lists = [question for name in WRITTEN_FILES for question in read(name)]
     most = expected_hits(lists, shared_words)
     fewest = expected_hits(lists, lambda question, candidate: -shared_words(question, candidate))
-    assert most < 0.35
+    assert most < 0.1  # chance: 0.21
     assert fewest < 0.55

@@ -65,6 +65,8 @@ def audit(
     With --train and --against: which held-out questions and candidates stand in the training data, even nearly.
     """
     if train or against:
+        if split:
+            raise UsageError("expected data/split with --train and --against, got --split: write wikiqa/train")
         if files:
             raise UsageError("expected files or --train and --against, got both: audit them one after the other")
         _audit_overlaps(audit_overlaps(train or (), against or (), data_dir=data_dir), limit, output_format, strict)

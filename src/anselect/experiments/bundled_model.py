@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
-from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
+from anselect.engine.folder import BUNDLED, MODEL, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
@@ -46,15 +46,22 @@ def build(
     members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
     mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
     taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
-    # The last stage begins where users' own trainings would: at a model in 8 bits.
-    second = work / "second"
-    if not is_engine_folder(second):
-        finish_model(member(plan, 0), taught, second, "adapt")
-    learnt = choose_mean([learn_written(plan, second)], second, dev_sets(plan), work / "learnt", WRITTEN_SHARES)
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(plan, learnt, engine, "written")))
+    _describe(plan, engine, asdict(finish_model(member(plan, 0), taught, engine, "adapt")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
+
+
+@app.command()
+def learn_written_lists(
+    work: Work = Path("runs/bundled"),
+    start: Annotated[Path, typer.Option(help="The engine folder in 8 bits to go on from.")] = BUNDLED,
+) -> None:
+    """Teach the model that ships the written lists (an experiment, docs/LOG.md); what ships stays as it is."""
+    plan = Build(work)
+    learnt = choose_mean([learn_written(plan, start)], start, dev_sets(plan), work / "learnt", WRITTEN_SHARES)
+    finished = finish_model(plan, learnt, work / "engine-written", "written")
+    typer.echo(json.dumps(asdict(finished), indent=2))
 
 
 @app.command()
@@ -83,7 +90,6 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "transfer.audit.json",
         *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
         "distil.audit.json",
-        "written.audit.json",
     ]
     metrics = {
         **measure_engine(plan, output),
@@ -92,8 +98,7 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
         **_records(
-            plan.folder,
-            {"leave_out": RECORD, **{name: f"{name}/{MEAN_RECORD}" for name in ("mean", "taught", "learnt")}},
+            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
         ),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }

@@ -28,8 +28,7 @@ the sentences, passages or comments that a search has found; English; runs on on
   (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
   the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence
   named), SemEval-2016 (train part 2; free for research) and InsuranceQA (free for research); then the same and BoolQ's
-  passages (CC BY-SA 3.0) once more, taught by the model so far and its encoder's own cosine together; last 4,775
-  lists written for it, in which shared words mislead, and the model's own scores on all else.
+  passages (CC BY-SA 3.0) once more, taught by the model so far and its encoder's own cosine together.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
 * Made by `make model`; every seed is 0 unless a member of the mean says otherwise.

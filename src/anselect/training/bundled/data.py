@@ -71,6 +71,10 @@ class Mixture:
         )
         return (*self.adapt, *again)
 
+    def source_of(self, stage: str, question: Question) -> Source:
+        """Return the source that a list of a stage was made of: its id begins with the source's place."""
+        return self.stage(stage)[int(question.id.split("-", 1)[0])]
+
 
 WRITTEN: Final = ("plain", "more", "encyclopedia", "news", "forum")
 """Lists written for this training, which come with the package: two files of any kind, three in a source's style."""

@@ -21,13 +21,13 @@ from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
+from anselect.training.bundled.teacher import as_logits
 
 SHARES: Final = tuple(share / 20 for share in range(2, 19))
 """Which shares of the dev candidates are let go, at trial."""
 ALLOWED: Final = 0.001
 """How much of the mean figure an exit may cost."""
 RECORD: Final = "exit.json"
-TINY: Final = 1e-7
 
 
 def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
@@ -78,14 +78,14 @@ def _set_limit(ranker: CrossEncoderRanker, limit: float, shift: float) -> None:
 
 def _logits(ranker: CrossEncoderRanker, questions: Sequence[Question], limit: float | None) -> Numbers:
     ranker.model.config.exit_below = limit
-    scores = np.concatenate([np.asarray(each) for each in scorer(ranker)(questions)])
-    likely = np.clip(scores, TINY, 1.0 - TINY)
-    logits: Numbers = np.log(likely / (1.0 - likely))
-    return logits
+    return as_logits([score for own in scorer(ranker)(questions) for score in own])
 
 
 def _figures(sets: Sequence[NamedSet], logits: Numbers) -> dict[str, Any]:
     flat = iter(logits.tolist())
-    dealt = {id(each): [[next(flat) for _ in question.candidates] for question in each.questions] for each in sets}
-    found = {name: value for each in sets for name, value in measure_sets([each], lambda _: dealt[id(each)]).items()}  # noqa: B023 - called at once
+
+    def deal(questions: Sequence[Question]) -> list[list[float]]:
+        return [[next(flat) for _ in question.candidates] for question in questions]
+
+    found = measure_sets(sets, deal)
     return {"mean": mean_figure(found), "dev": found}

@@ -36,10 +36,9 @@ class Finished:
 def finish_model(build: Build, run: Path, folder: Path, stage: str) -> Finished:
     """Export to 8 bits through the drift gate, calibrate, and write the engine folder; ranges are those of a stage."""
     dev = list(read_questions(write_dev(build)))
-    sources = build.mixture.stage(stage)
     lists = read_questions(write_stage(build, stage).train)
     # Written lists are of short sentences: ranges measured on them would be too narrow for others.
-    ranges = [each for each in lists if not sources[int(each.id.split("-", 1)[0])].labels_alone]
+    ranges = [each for each in lists if not build.mixture.source_of(stage, each).labels_alone]
     data = Calibration("the dev parts", ranges, dev, PROTOCOLS["answerable"])
     export_engine(load_source(run), folder, calibration=data)
     return calibrate(folder, dev)

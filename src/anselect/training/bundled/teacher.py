@@ -39,9 +39,7 @@ def write_taught(build: Build, stage: str, teacher: Path, files: StageFiles) -> 
     taught = StageFiles(files.train.with_suffix(".taught.jsonl"), files.dev)
     if not taught.train.is_file():
         lists = list(read_questions(files.train))
-        sources = build.mixture.stage(stage)
-        # A list's id begins with the place of its source.
-        own = [sources[int(question.id.split("-", 1)[0])] for question in lists]
+        own = [build.mixture.source_of(stage, question) for question in lists]
         scores = _some(lists, [not source.labels_alone for source in own], scorer(_load(teacher)))
         cosines = _some(lists, [source.cosine > 0 for source in own], cosine_scorer(build.encoder))
         write_questions(
