@@ -81,6 +81,9 @@ class ModelConfig(Section):
     encoder_layers: int = Field(default=1, ge=0)
     """`siamese` only; 0 is the ablation that pools the features directly."""
     max_tokens: int = Field(default=128, ge=8)
+    question_layers: int = Field(default=0, ge=0)
+    """`cross-encoder` on BERT only: in so many of the lowest layers a question does not see its candidate, so that they
+    are computed once for each question. 0 with `start`: as many as there."""
     exit_layer: int = Field(default=0, ge=0)
     """`cross-encoder` only: behind so many layers a first guess is learnt, so that hopeless candidates need no more of
     them; 0: none."""

@@ -38,7 +38,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pooled, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), pooling="mean", max_tokens=32)
     CrossEncoderRanker(pooled, tokenizer).save(folder / "mean")
     export_engine(load_source(folder / "mean"), folder / "int8-mean", calibration=calibration, max_drift=1.0)
-    for name, model in (("exit", pooled), ("match-exit", matched)):
+    settings = {"head": "sigmoid", "pooling": "mean", "max_tokens": 32, "question_layers": 1}
+    once, tokenizer = AnswerSelectionModel.from_encoder(str(folder / "bert"), **settings)
+    CrossEncoderRanker(once, tokenizer).save(folder / "once")
+    export_engine(load_source(folder / "once"), folder / "int8-once", calibration=calibration, max_drift=1.0)
+    for name, model in (("exit", pooled), ("match-exit", matched), ("once-exit", once)):
         leaving = CrossEncoderRanker(model, tokenizer)
         add_exit(leaving, questions)
         leaving.save(folder / name)

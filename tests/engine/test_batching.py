@@ -81,4 +81,4 @@ def test_batches_hold_each_row_once_without_padding_and_within_the_budget(
 
 def test_one_question_is_dealt_out_to_the_threads() -> None:
     rows = [Row(place, np.full(4, 5), np.full(9, 6)) for place in range(20)]
-    assert [len(batch.pairs) for batch in make_batches(rows, BERT, threads=2)] == [8, 8, 4]
+    assert [len(batch.pairs) for batch in make_batches(rows, BERT, threads=2)] == [10, 10]

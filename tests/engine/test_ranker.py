@@ -56,7 +56,10 @@ def test_scores_in_8_bits_are_near(int8: EngineRanker, fp32: EngineRanker) -> No
         assert near == pytest.approx(exact, abs=0.05)
 
 
-@pytest.fixture(scope="module", params=["int8", "int8-mean", "int8-match", "int8-exit", "int8-match-exit"])
+RANKERS = ["int8", "int8-mean", "int8-match", "int8-exit", "int8-match-exit", "int8-once", "int8-once-exit"]
+
+
+@pytest.fixture(scope="module", params=RANKERS)
 def rounded(request: pytest.FixtureRequest, made: Path) -> EngineRanker:
     return load_engine(made / str(request.param), threads=2)
 

@@ -91,6 +91,38 @@ def test_pairs_that_leave_early_keep_their_first_guess(tmp_path: Path, head: str
         assert ours == pytest.approx(theirs, abs=1e-4)
 
 
+@pytest.mark.parametrize("pooling", ["mean", "class"])
+@pytest.mark.parametrize("leaves", [False, True])
+def test_questions_that_are_read_once_give_the_original_s_scores(tmp_path: Path, pooling: str, leaves: bool) -> None:
+    ranker = save_ours(tmp_path, head="sigmoid", pooling=pooling, question_layers=1)
+    with torch.no_grad():  # tokens of a new model hardly look at each other
+        for weight in ranker.model.encoder.parameters():
+            weight *= 10 if weight.dim() == 2 else 1
+    if leaves:
+        add_exit(ranker, QUESTIONS)
+    ranker.save(tmp_path / "own")
+    export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
+    engine = load_engine(tmp_path / "out")
+    expected = ranker.score(QUESTIONS).scores
+    for ours, theirs in zip(engine.score(QUESTIONS).scores, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    ranker.model.config.question_layers = 0
+    differences = [
+        abs(before - after)
+        for rows in zip(expected, ranker.score(QUESTIONS).scores, strict=True)
+        for before, after in zip(*rows, strict=True)
+    ]
+    assert max(differences) > 1e-3  # else nothing would have been tested
+
+
+def test_exit_among_layers_that_read_questions_alone_is_refused(tmp_path: Path) -> None:
+    ranker = save_ours(tmp_path, head="sigmoid", pooling="mean", question_layers=2)
+    add_exit(ranker, QUESTIONS)
+    ranker.save(tmp_path / "own")
+    with pytest.raises(UsageError, match="expected an exit behind the 2 layers"):
+        export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
+
+
 def test_8_bits_need_questions_and_a_known_graph(tmp_path: Path) -> None:
     save_ours(tmp_path, head="bow")
     source = load_source(tmp_path)

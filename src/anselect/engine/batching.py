@@ -7,9 +7,9 @@ by length makes such batches large where there are many pairs, and a pair alone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ MIN_CANDIDATE_TOKENS: Final = 16
 """How many tokens a question that is longer than the limit leaves to its candidate (`modeling/pair_tokens.py`)."""
 TOKENS_PER_BATCH: Final = 512
 """Activations of so many tokens still lie in a core's cache."""
+
+Size = TypeVar("Size", int, tuple[int, int])
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +86,24 @@ def make_batches(rows: Sequence[Row], template: PairTemplate, *, threads: int) -
     """Put rows of equal length together, long ones first, so that no thread is left with a long one at the end."""
     by_length: dict[int, list[Row]] = {}
     for row in rows:
-        by_length.setdefault(len(row.question) + len(row.candidate), []).append(row)
-    total = sum(length * len(group) for length, group in by_length.items())
-    # A single question is dealt out to all threads.
+        by_length.setdefault(len(row.question) + len(row.candidate) + template.specials, []).append(row)
+    for part in dealt(by_length, lambda length: length, threads):
+        yield _make_batch(part, template)
+
+
+def dealt(
+    groups: Mapping[Size, Sequence[Item]], tokens: Callable[[Size], int], threads: int
+) -> Iterator[Sequence[Item]]:
+    """Cut groups of equal items, the largest items first, into batches of a bounded number of tokens.
+
+    Few items are dealt out to all threads.
+    """
+    total = sum(tokens(size) * len(group) for size, group in groups.items())
     budget = min(TOKENS_PER_BATCH, -(-total // threads))
-    for length in sorted(by_length, reverse=True):
-        group = by_length[length]
-        size = max(1, budget // (length + template.specials))
-        for start in range(0, len(group), size):
-            yield _make_batch(group[start : start + size], template)
+    for size in sorted(groups, reverse=True):
+        step = max(1, budget // tokens(size))
+        for start in range(0, len(groups[size]), step):
+            yield groups[size][start : start + step]
 
 
 def _make_batch(rows: Sequence[Row], template: PairTemplate) -> Batch:

@@ -6,11 +6,11 @@ Scores do not depend on what else is scored with a pair: int8 products have fixe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anselect.data.files import present_folder
 from anselect.engine.batching import Batch, Row, fit_pair, make_batches
 from anselect.engine.folder import MANIFEST, MODEL, REPAIR, TOKENIZER, Manifest, read_manifest
+from anselect.engine.question_states import candidate_batches, parts_of, question_batches
 from anselect.engine.score_cache import ScoreCache, score_key
 from anselect.engine.scores import to_scores
 from anselect.engine.session import ModelSession
@@ -33,6 +34,7 @@ PAIRS_PER_STEP: Final = 4096
 CHARACTERS_PER_STEP: Final = 2_000_000
 
 Pair = tuple[str, str]
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,27 @@ class EngineRanker:
         for place, (question, candidate) in enumerate(self._encode(pairs, windows=windows)):
             own, is_cut[place] = fit_pair(place, question, candidate, self._room, windows=windows)
             rows.extend(own)
-        batches = list(make_batches(rows, self.tokenizer.template, threads=self._options.threads))
-        for batch, found in zip(batches, self._run_all(batches), strict=True):
+        for batch, found in self._run_rows(rows):
             # A pair with several windows counts by its best one.
             np.maximum.at(logits, batch.pairs, found)
         return logits, is_cut
+
+    def _run_rows(self, rows: Sequence[Row]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+        template, threads = self.tokenizer.template, self._options.threads
+        if rows and not self._session.state_width:
+            batches = list(make_batches(rows, template, threads=threads))
+            yield from zip(batches, self._run_all(self._session.run, [batch.inputs for batch in batches]), strict=True)
+            return
+        for part in parts_of(rows, template):
+            asked = list(question_batches(part, template, threads=threads))
+            read = self._run_all(self._session.read_questions, [batch.ids for batch in asked])
+            states = {
+                key: state
+                for batch, own in zip(asked, read, strict=True)
+                for key, state in zip(batch.keys, own, strict=True)
+            }
+            batches = list(candidate_batches(part, states, template, threads=threads))
+            yield from zip(batches, self._run_all(self._session.run, [batch.inputs for batch in batches]), strict=True)
 
     def _encode(self, pairs: Sequence[Pair], *, windows: bool) -> Iterator[tuple[Encoded, Encoded]]:
         """Tokenize every distinct text once."""
@@ -114,14 +132,16 @@ class EngineRanker:
         candidates = dict(zip(answers, self.tokenizer.encode(answers, wanted=wanted), strict=True))
         return ((questions[question], candidates[candidate]) for question, candidate in pairs)
 
-    def _run_all(self, batches: Sequence[Batch]) -> Iterator[NDArray[np.float32]]:
+    def _run_all(
+        self, run: Callable[[Given], NDArray[np.float32]], batches: Sequence[Given]
+    ) -> Iterator[NDArray[np.float32]]:
         threads = min(len(batches), self._options.threads)
         if threads <= 1:
-            yield from (self._session.run(batch.inputs) for batch in batches)
+            yield from map(run, batches)
             return
         # Threads live for one call only: a process that forks later must not inherit a pool without its threads.
         with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(self._session.run, (batch.inputs for batch in batches))
+            yield from pool.map(run, batches)
 
 
 def load_engine(

@@ -32,6 +32,7 @@ from anselect.modeling.encoders import (
 )
 from anselect.modeling.heads import HEADS, Head, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
+from anselect.modeling.question_first import check_question_layers, read_question_first
 from anselect.text.highlight import add_special_tokens, special_tokens
 
 POOLINGS: Final = ("class", "pooler", "mean")
@@ -63,6 +64,8 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     highlight: str | None = None
     """Name of the highlighting that every text must have been through; None for plain text."""
     highlight_tokens: list[str] | tuple[str, ...] = ()
+    question_layers: int = 0
+    """In so many of the lowest layers a question does not see its candidate (`question_first.py`)."""
     exit_layer: int = 0
     """After so many layers a head of the same kind, with the mean over all tokens, makes a first guess; 0: never."""
     exit_below: float | None = None
@@ -107,6 +110,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         if config.pooling not in POOLINGS:
             raise UsageError(f"unknown pooling '{config.pooling}': choose from {', '.join(POOLINGS)}")
         self.encoder = encoder or _empty_encoder(config)
+        check_question_layers(self.encoder, config.question_layers)
         # One object, so that growing the encoder's embeddings is saved with the model's settings.
         config.encoder_config = self.encoder.config
         heads = [self._new_head() for _ in range(2 if config.exit_layer else 1)]
@@ -191,8 +195,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         """Return the logits of rows, and behind them as many of the first guess in a model that makes one."""
         sides = {name: rows[name] for name in ("question_mask", "candidate_mask")}
         inputs = {name: values for name, values in rows.items() if name not in sides}
-        options = {"output_hidden_states": True} if self.config.exit_layer else {}
-        output = self.encoder(**accepted_inputs(self.encoder, inputs), **options)
+        output = self.encode(inputs)
         pooled = self._pooled(output, rows["attention_mask"])
         logits: Tensor = self.head(output.last_hidden_state, pooled, *sides.values())
         if not self.config.exit_layer:
@@ -200,6 +203,14 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         early = output.hidden_states[self.config.exit_layer]
         guess = self.exit_head(early, masked_mean(early, rows["attention_mask"]), *sides.values())
         return torch.cat([logits, guess], dim=1)
+
+    def encode(self, inputs: dict[str, Tensor]) -> ModelOutput:
+        """Run the encoder on ids, mask and segments; its output has all layers' states where an exit needs one."""
+        known = accepted_inputs(self.encoder, inputs)
+        if self.config.question_layers:
+            return read_question_first(self.encoder, known, self.config.question_layers)
+        options = {"output_hidden_states": True} if self.config.exit_layer else {}
+        return cast(ModelOutput, self.encoder(**known, **options))
 
     @torch.inference_mode()
     def score(self, batch: PairBatch) -> Tensor:
@@ -235,6 +246,12 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         for module in self.exit_head.modules():
             self._init_weights(module)
         self.exit_head.begin()
+
+    def remove_exit(self) -> None:
+        """Make no first guess any more."""
+        if self.config.exit_layer:
+            self.config.exit_layer, self.config.exit_below = 0, None
+            del self.exit_head
 
     def _new_head(self) -> Head:
         config, width = self.config, self.encoder.config.hidden_size

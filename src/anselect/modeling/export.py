@@ -106,6 +106,8 @@ def _needs_modules(model: AnswerSelectionModel) -> bool:
         raise UsageError(f"{message}: export it for the engine")
     if model.config.exit_below is not None:
         raise UsageError("pairs leave this model early, which others cannot do: set its exit_below to None and save it")
+    if model.config.question_layers:
+        raise UsageError("a question does not see its candidate in this model's lower layers, which others cannot do")
     if family == PLAIN_FAMILY and head in PLAIN_HEADS and pooling != "mean":
         return False
     if pooling == "pooler":

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from anselect.modeling.encoders import accepted_inputs, load_tokenizer
+from anselect.modeling.encoders import load_tokenizer
 from anselect.modeling.pair_tokens import encode_pairs
 from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.modeling.siamese import SiameseModel, pad_features
@@ -86,7 +86,7 @@ def cross_encoder_similarity(ranker: CrossEncoderRanker, question: ReadText, can
     model, tokenizer = ranker.model, ranker.tokenizer
     batch = encode_pairs(tokenizer, [question.text], [candidate.text], max_tokens=model.config.max_tokens)
     inputs = {name: tensor.to(model.device) for name, tensor in batch.inputs.items()}
-    hidden = model.encoder(**accepted_inputs(model.encoder, inputs)).last_hidden_state[0].float().cpu()
+    hidden = model.encode(inputs)["last_hidden_state"][0].float().cpu()
     asked, answered = (hidden[mask[0]].numpy() for mask in (batch.question_mask, batch.candidate_mask))
     return _compare((asked, word_units(tokenizer, question)), (answered, word_units(tokenizer, candidate)))
 

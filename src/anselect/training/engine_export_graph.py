@@ -20,9 +20,15 @@ LARGEST_WEIGHT = 63
 OUTLIERS = 4
 """Channels of a product that are multiplied in 32 bits."""
 MICROSOFT = "com.microsoft"
+FLOAT = 1
+INT64 = 7
+BOOL = 9
+"""ONNX's numbers for the types."""
 Floats = NDArray[np.float32]
 Limits = tuple[float, float]
 """Smallest and largest activation; both sides of zero."""
+Shaped = tuple[int, Sequence[str | int]]
+"""ONNX's number of a type, and the axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +126,25 @@ class Graph:
         self.nodes.append(helper.make_node("Split", [hidden], names, axis=-1, num_outputs=parts))
         return names
 
+    def split_rows(self, hidden: str, sizes: str) -> tuple[str, str]:
+        """Cut the first axis into two parts of the given sizes."""
+        from onnx import helper
+
+        names = (f"{hidden}_first", f"{hidden}_rest")
+        self.nodes.append(helper.make_node("Split", [hidden, sizes], list(names), axis=0))
+        return names
+
     def norm(self, hidden: str, weight: Floats, bias: Floats, *, epsilon: float) -> str:
         """Normalise the last axis."""
         parts = (self.constant(weight), self.constant(bias))
         return self.add("LayerNormalization", hidden, *parts, axis=-1, epsilon=epsilon)
 
-    def serialize(self, name: str, inputs: Mapping[str, int], output: str, axes: Sequence[str | int]) -> bytes:
-        """Return the model file: two-dimensional inputs by name with their types, one output of 32-bit floats."""
+    def serialize(self, name: str, inputs: Mapping[str, Shaped], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
+        """Return the model file: inputs by name with type and axes, outputs of 32-bit floats with their axes."""
         from onnx import TensorProto, helper
 
-        asked = [helper.make_tensor_value_info(each, kind, ["rows", "tokens"]) for each, kind in inputs.items()]
-        found = [helper.make_tensor_value_info(output, TensorProto.FLOAT, list(axes))]
+        asked = [helper.make_tensor_value_info(each, kind, list(axes)) for each, (kind, axes) in inputs.items()]
+        found = [helper.make_tensor_value_info(each, TensorProto.FLOAT, list(axes)) for each, axes in outputs.items()]
         built = helper.make_graph(self.nodes, name, asked, found, self.constants)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(built, opset_imports=opsets, producer_name="anselect")

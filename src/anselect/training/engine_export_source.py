@@ -23,7 +23,7 @@ from anselect.modeling.encoders import accepted_inputs, quiet
 from anselect.modeling.heads import one_logit
 from anselect.modeling.pair_tokens import pair_template
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
-from anselect.training.engine_export_bert import BertParts, ExitGate, HeadLayer, named_weights
+from anselect.training.engine_export_layers import BertParts, ExitGate, HeadLayer, named_weights
 
 MOST_TOKENS: Final = 512
 HEAD_LAYERS: Final[Mapping[str, tuple[HeadLayer, ...]]] = {
@@ -88,7 +88,8 @@ class Source:
         prefix = "model.encoder." if is_ours else "model.bert."
         pooling = config.pooling if is_ours else "pooler"
         matches = is_ours and config.head == "match"
-        if matches and pooling != "mean":
+        question_layers = config.question_layers if is_ours else 0
+        if matches and (pooling != "mean" or question_layers):
             return None
         if pooling == "pooler":
             head = (HeadLayer(f"{prefix}pooler.dense", "Tanh"), *head)
@@ -103,12 +104,15 @@ class Source:
             head=head,
             match=matches,
             exit=_exit_gate(config) if is_ours else None,
+            question_layers=question_layers,
         )
 
 
 def _exit_gate(config: Any) -> ExitGate | None:  # noqa: ANN401 - a model's settings
     if not config.exit_layer or config.exit_below is None:
         return None
+    if config.exit_layer < config.question_layers:
+        raise UsageError(f"expected an exit behind the {config.question_layers} layers that read questions alone")
     head = (replace(each, name=each.name.replace("head.", "exit_head.", 1)) for each in HEAD_LAYERS[config.head])
     return ExitGate(config.exit_layer, tuple(head), config.exit_below)
 

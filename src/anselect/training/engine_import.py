@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from anselect.engine.folder import MODEL, TOKENIZER, is_engine_folder, model_path, read_manifest
+from anselect.engine.session import MEMORY
 from anselect.errors import MissingExtraError, UsageError
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel
@@ -32,6 +33,7 @@ SPECIALS: Final = {
     "mask_token": "[MASK]",
 }
 PRODUCT: Final = "MatMulIntegerToFloat"
+PRODUCTS_PER_LAYER: Final = 4
 ATTENTION: Final = "sdpa"
 NORM: Final = "LayerNormalization"
 
@@ -47,14 +49,13 @@ def load_start(name: str) -> TrainedRanker:
 def read_engine_model(folder: Path) -> CrossEncoderRanker:
     """Read an engine folder back as a cross-encoder in 32 bits.
 
-    Raises UsageError for an engine in 32 bits or one whose rows leave early, DataError for a damaged folder.
+    A first guess, and layers that read questions alone, come along. Raises UsageError for an engine in 32 bits,
+    DataError for a damaged folder.
     """
     manifest = read_manifest(folder)
     if manifest.precision != "int8":
         raise UsageError(f"{folder}: expected an engine in 8 bits to go on from, got {manifest.precision}: use its run")
     graph = _Graph.read(folder / MODEL)
-    if any(node.op_type == "NonZero" for node in graph.nodes):
-        raise UsageError(f"{folder}: candidates leave this engine early, it cannot be trained on: use its run")
     weights = dict(_encoder_weights(graph))
     config = _encoder_config(graph, weights, manifest.max_tokens)
     encoder = BertModel(config, add_pooling_layer=False)  # type: ignore[no-untyped-call]
@@ -65,11 +66,15 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
         head="match" if graph.reads_sides else "sigmoid",
         pooling="mean",
         max_tokens=manifest.max_tokens,
+        question_layers=graph.question_layers(),
+        exit_layer=graph.layers_before("NonZero"),
+        exit_below=graph.exit_below(),
         # A config hands its own choice down to its parts; without any, no mask would be applied.
         attn_implementation=ATTENTION,
     )
     model = AnswerSelectionModel(settings, encoder=encoder)
-    _set_head(model, *graph.head())
+    for head, (weight, bias) in zip((model.head, getattr(model, "exit_head", None)), graph.heads(), strict=False):
+        _set_head(head, weight, bias)
     model.config.text_steps = asdict(TextSteps(**manifest.text_steps))
     model.eval()  # type: ignore[no-untyped-call]
     return CrossEncoderRanker(model, _tokenizer(folder / TOKENIZER))
@@ -106,25 +111,46 @@ class _Graph:
             weight[rows[0]] += next(apart)[0]
             yield weight.T, bias
 
-    def head(self) -> tuple[Floats, Floats]:
-        """Return weight and bias of the one logit: the last product with a stored row, the sum's last stored number."""
-        weight = [each[0] for each in self.stored("Mul") if each and each[0].ndim == 1 and each[0].size > 1][-1]
-        bias = [each[0] for each in self.stored("Add") if each and each[0].size == 1][-1]
-        return weight, bias
+    def heads(self) -> list[tuple[Floats, Floats]]:
+        """Return weight and bias of the logit and, behind it, of the first guess where there is one.
+
+        A logit is a product with a stored row, whose sum a stored number is added to; a guess is made first.
+        """
+        weights = [each[0] for each in self.stored("Mul") if each and each[0].ndim == 1 and each[0].size > 1]
+        biases = [each[0] for each in self.stored("Add") if each and each[0].size == 1 and each[0].dtype == np.float32]
+        return list(zip(weights, biases, strict=True))[::-1]
+
+    def layers_before(self, kind: str) -> int:
+        """Count the layers before the first operator of a kind; 0 where there is none."""
+        kinds = [node.op_type for node in self.nodes]
+        if kind not in kinds:
+            return 0
+        # A layer that reads questions alone pays attention twice.
+        return kinds[: kinds.index(kind)].count("MultiHeadAttention") - self.question_layers()
+
+    def question_layers(self) -> int:
+        """Return in how many layers questions are read alone: their states are keys, values and the last output."""
+        split = next((node for node in self.nodes if node.op_type == "Split" and node.input[0] == MEMORY), None)
+        return 0 if split is None else (len(split.output) - 1) // 2
+
+    def exit_below(self) -> float | None:
+        """Return the guess below which rows leave."""
+        return next((float(each[0].item()) for each in self.stored("GreaterOrEqual")), None)
 
 
 def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
     tables = [each[0] for each in graph.stored("Gather") if each and each[0].ndim == 2]
-    rounded, scales, segments = tables
+    *places, rounded, scales, segments = tables
     yield "embeddings.word_embeddings.weight", rounded.astype(np.float32) * scales
     yield "embeddings.token_type_embeddings.weight", segments
-    yield "embeddings.position_embeddings.weight", next(each[0] for each in graph.stored("Slice") if each[0].ndim == 2)
+    sliced = (each[0] for each in graph.stored("Slice") if each and each[0].ndim == 2)
+    yield "embeddings.position_embeddings.weight", places[0] if places else next(sliced)
     norms = iter(list(graph.stored(NORM)))
     yield from zip(("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"), next(norms), strict=True)
     products = list(graph.products())
-    for layer in range(len(products) // 4):
+    for layer in range(len(products) // PRODUCTS_PER_LAYER):
         prefix = f"encoder.layer.{layer}."
-        joined, attended, inner, outer = products[4 * layer : 4 * layer + 4]
+        joined, attended, inner, outer = products[PRODUCTS_PER_LAYER * layer :][:PRODUCTS_PER_LAYER]
         for name, weight, bias in zip(("query", "key", "value"), *(np.split(each, 3) for each in joined), strict=True):
             yield f"{prefix}attention.self.{name}.weight", weight
             yield f"{prefix}attention.self.{name}.bias", bias
@@ -146,7 +172,7 @@ def _encoder_config(graph: _Graph, weights: Mapping[str, Floats], max_tokens: in
     return BertConfig(
         vocab_size=vocabulary,
         hidden_size=width,
-        num_hidden_layers=sum(node.op_type == "MultiHeadAttention" for node in graph.nodes),
+        num_hidden_layers=len(list(graph.stored(PRODUCT))) // PRODUCTS_PER_LAYER,
         num_attention_heads=_attribute(attention, "num_heads").i,
         intermediate_size=len(weights["encoder.layer.0.intermediate.dense.weight"]),
         max_position_embeddings=max(max_tokens, len(weights["embeddings.position_embeddings.weight"])),
@@ -159,8 +185,8 @@ def _attribute(node: Any, name: str) -> Any:  # noqa: ANN401 - ONNX's own record
     return next(each for each in node.attribute if each.name == name)
 
 
-def _set_head(model: AnswerSelectionModel, weight: Floats, bias: Floats) -> None:
-    output: Any = model.head.output
+def _set_head(head: Any, weight: Floats, bias: Floats) -> None:  # noqa: ANN401 - a head with one linear layer
+    output = head.output
     one = torch.tensor(weight).reshape(1, -1), torch.tensor(bias).reshape(1)
     with torch.no_grad():  # two logits share what one says: their difference counts
         for parameter, value in zip((output.weight, output.bias), one, strict=True):

@@ -23,6 +23,7 @@ from anselect.evaluation.trec_files import write_run
 from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.encoders import freeze_lowest, set_dropout
 from anselect.modeling.losses import LOSSES
+from anselect.modeling.question_first import check_question_layers
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
 from anselect.modeling.siamese import SiameseConfig, SiameseModel
 from anselect.modeling.siamese_ranker import SiameseRanker, open_features
@@ -95,8 +96,14 @@ def _build_cross_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker
     ranker = _continued(recipe, steps) if recipe.model.start else _from_encoder(recipe, steps)
     new_tokens = ranker.tokenizer.convert_tokens_to_ids(list(ranker.model.config.highlight_tokens))
     freeze_lowest(ranker.model.encoder, recipe.training.frozen_layers, new_tokens=cast(list[int], new_tokens))
-    if recipe.model.exit_layer != ranker.model.config.exit_layer:
+    if recipe.model.question_layers:
+        check_question_layers(ranker.model.encoder, recipe.model.question_layers)
+        ranker.model.config.question_layers = recipe.model.question_layers
+    if not recipe.model.exit_layer:
+        ranker.model.remove_exit()
+    elif recipe.model.exit_layer != ranker.model.config.exit_layer:
         ranker.model.add_exit(recipe.model.exit_layer)
+    ranker.model.config.exit_below = None  # a limit that was chosen before says nothing of the new weights
     if recipe.training.encoder_dropout != "own":
         set_dropout(ranker.model.encoder, recipe.training.encoder_dropout)
     if LOSSES[recipe.training.loss].grouped:

@@ -1,0 +1,166 @@
+"""Parts of a BERT graph: what it is made from, its products, layers and embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anselect.training.engine_export_graph import MICROSOFT, ChannelLimits, Floats, Graph, round_weights
+
+
+@dataclass(frozen=True, slots=True)
+class HeadLayer:
+    """One linear layer behind the pooled vector."""
+
+    name: str
+    """Of its module, under which weights and ranges are found."""
+    activation: str = ""
+    """The ONNX operator behind it; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertParts:
+    """What the graph is made from."""
+
+    prefix: str
+    """Of the encoder among the weights' names."""
+    weights: Mapping[str, Floats]
+    layers: int
+    heads: int
+    epsilon: float
+    max_tokens: int
+    mean: bool
+    """Whether all tokens are pooled, not the class token alone."""
+    head: tuple[HeadLayer, ...]
+    match: bool = False
+    """Whether the head also reads how both sides agree (`heads.MatchHead`); for the mean of all tokens only."""
+    exit: ExitGate | None = None
+    question_layers: int = 0
+    """In so many layers questions are read without their candidates, once for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitGate:
+    """Where rows leave the graph early."""
+
+    layer: int
+    """Behind so many layers a first guess is made."""
+    head: tuple[HeadLayer, ...]
+    """The layers that make it, of the same kind as those behind all layers."""
+    below: float
+    """Rows whose guess lies below go no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Products with named weights, in 8 bits where there are ranges."""
+
+    graph: Graph
+    weights: Mapping[str, Floats]
+    limits: Mapping[str, ChannelLimits] | None
+
+    def dense(self, hidden: str, *names: str, single: bool = False) -> str:
+        """Multiply once for all the named weights: they read the same activations.
+
+        `single` says that there may be one row only: 32-bit products take another way for one row than for several,
+        so that such a product is all in 8 bits.
+        """
+        weight = np.concatenate([self.weights[f"{name}.weight"].T for name in names], axis=1)
+        bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
+        if self.limits is not None:
+            limits = self.limits[names[0]]
+            if single:
+                return self.graph.dense(hidden, weight, bias, limits.range())
+            return self.graph.mixed_dense(hidden, weight, bias, limits)
+        product = self.graph.add("MatMul", hidden, self.graph.constant(weight))
+        return self.graph.add("Add", product, self.graph.constant(bias))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer's part of the graph."""
+
+    parts: BertParts
+    products: Products
+    prefix: str
+
+    def build(self, hidden: str, *, first_only: bool) -> str:
+        graph = self.products.graph
+        if first_only:
+            asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
+            query = self.products.dense(asked, self._names[0], single=True)
+            key, value = graph.split(self.products.dense(hidden, *self._names[1:]), 2)
+        else:
+            asked = hidden
+            query, key, value = graph.split(self.project(hidden), 3)
+        return self.behind_attention(asked, self.attend(query, key, value), single=first_only)
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"{self.prefix}attention.self.{name}" for name in ("query", "key", "value")]
+
+    def project(self, hidden: str) -> str:
+        """Return query, key and value of each token, side by side."""
+        return self.products.dense(hidden, *self._names)
+
+    def attend(self, query: str, key: str, value: str) -> str:
+        """Let each token of (rows, tokens, width) read the others of its row."""
+        heads = self.parts.heads
+        return self.products.graph.add("MultiHeadAttention", query, key, value, domain=MICROSOFT, num_heads=heads)
+
+    def behind_attention(self, asked: str, read: str, *, single: bool = False) -> str:
+        """Return the layer's output for tokens and what they have read; any number of axes before the last."""
+        change = self.products.dense(read, f"{self.prefix}attention.output.dense", single=single)
+        attended = self._add(asked, change, "attention.")
+        inner = self.products.dense(attended, f"{self.prefix}intermediate.dense", single=single)
+        change = self.products.dense(
+            self.products.graph.add("Gelu", inner), f"{self.prefix}output.dense", single=single
+        )
+        return self._add(attended, change, "")
+
+    def _add(self, hidden: str, change: str, where: str) -> str:
+        graph, name = self.products.graph, f"{self.prefix}{where}output.LayerNorm"
+        weight, bias = self.parts.weights[f"{name}.weight"], self.parts.weights[f"{name}.bias"]
+        return graph.norm(graph.add("Add", hidden, change), weight, bias, epsilon=self.parts.epsilon)
+
+
+def embed_pairs(graph: Graph, parts: BertParts, *, is_rounded: bool) -> str:
+    """Return the embeddings of whole pairs (rows, tokens, width)."""
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.numbers(1), graph.numbers(2))
+    table = graph.constant(place_table(parts))
+    places = graph.add("Slice", table, graph.numbers(0), length, graph.numbers(0))
+    return embed(graph, parts, "ids", "segments", places, is_rounded=is_rounded)
+
+
+def place_table(parts: BertParts) -> Floats:
+    """Return the embeddings of the places that are ever used."""
+    return parts.weights[f"{parts.prefix}embeddings.position_embeddings.weight"][: parts.max_tokens]
+
+
+def embed(graph: Graph, parts: BertParts, ids: str, segments: str, places: str, *, is_rounded: bool) -> str:
+    """Return the embeddings of tokens with their segments; `places` are embeddings already."""
+    own = {
+        name.removeprefix(f"{parts.prefix}embeddings."): value
+        for name, value in parts.weights.items()
+        if name.startswith(f"{parts.prefix}embeddings.")
+    }
+    words = _look_up(graph, own["word_embeddings.weight"], ids, is_rounded=is_rounded)
+    of_segments = graph.add("Gather", graph.constant(own["token_type_embeddings.weight"]), segments)
+    summed = graph.add("Add", graph.add("Add", words, of_segments), places)
+    return graph.norm(summed, own["LayerNorm.weight"], own["LayerNorm.bias"], epsilon=parts.epsilon)
+
+
+def _look_up(graph: Graph, table: Floats, ids: str, *, is_rounded: bool) -> str:
+    if not is_rounded:
+        return graph.add("Gather", graph.constant(table), ids)
+    rounded, scale = round_weights(table, axis=1)
+    rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded), ids), to=1)
+    return graph.add("Mul", rows, graph.add("Gather", graph.constant(scale), ids))
+
+
+def named_weights(module: Any) -> dict[str, Floats]:  # noqa: ANN401 - a torch module
+    """Return the arrays of a module by name, in 32 bits."""
+    return {name: value.detach().float().cpu().numpy() for name, value in module.state_dict().items()}
