@@ -14,6 +14,8 @@ import pytest
 import anselect
 from anselect.data.overlap import Dropped, without_overlap
 from anselect.data.reading import read_questions
+from anselect.training.bundled.data import WRITTEN
+from anselect.training.bundled.written_lists import read_written
 
 Questions = list[dict[str, Any]]
 
@@ -137,12 +139,12 @@ def test_no_place_in_the_order_of_lengths_is_mostly_right(questions: Questions, 
     assert hits / len(questions) < 0.5
 
 
-WRITTEN_FILES = sorted(f"written/{path.name}" for path in (FOLDER / "written").glob("*.jsonl"))
+WRITTEN_FILES = sorted(path.stem for path in (FOLDER / "written").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("name", WRITTEN_FILES)
 def test_lists_to_learn_from_are_well_formed_and_share_nothing_with_the_check_sets(name: str) -> None:
-    lists = list(read_questions(FOLDER / name))
+    lists = read_written(name)
     assert len(lists) >= 200
     held_out = [question for known in SIZES for question in read_questions(FOLDER / known)]
     kept, dropped = without_overlap(lists, held_out)
@@ -154,8 +156,8 @@ def test_lists_to_learn_from_are_well_formed_and_share_nothing_with_the_check_se
         assert len({candidate.text for candidate in each.candidates}) == len(labels)
 
 
-def test_shared_words_mislead_in_the_lists_to_learn_from_but_do_not_decide_alone() -> None:
-    lists = [question for name in WRITTEN_FILES for question in read(name)]
+def test_shared_words_mislead_in_the_first_lists_to_learn_from_but_do_not_decide_alone() -> None:
+    lists = [question for name in WRITTEN for question in read(f"written/{name}.jsonl")]
     most = expected_hits(lists, shared_words)
     fewest = expected_hits(lists, lambda question, candidate: -shared_words(question, candidate))
     assert most < 0.1  # chance: 0.21

@@ -20,13 +20,15 @@ from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build
+from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
+from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
+from anselect.training.bundled.mean_model import LESSON_SHARES, TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
-from anselect.training.bundled.mean_model import TAUGHT_SHARES, WRITTEN_SHARES, choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, distil, learn_written, member, transfer
+from anselect.training.bundled.stages import adapt, distil, lesson, lesson_start, member, train_adviser, transfer
 from anselect.training.module_command import run_command
 
 MEMBERS: Final = 2
@@ -39,29 +41,32 @@ Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a sto
 def build(
     work: Work = Path("runs/bundled"),
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
+    start: Annotated[
+        Path | None, typer.Option(help="An engine folder in 8 bits to go on from; default: train one from the encoder.")
+    ] = None,
 ) -> None:
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
-    transferred = transfer(plan)
-    members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
-    mean = choose_mean(members, transferred, dev_sets(plan), work / "mean")
-    taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), work / "taught", TAUGHT_SHARES)
+    first = start or _first_engine(plan)
+    run = lesson(plan, train_adviser(plan), first)
+    learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES)
     engine = work / "engine"
-    _describe(plan, engine, asdict(finish_model(member(plan, 0), taught, engine, "adapt")))
+    left = choose_exit(learnt, dev_sets(plan), work / "exit")
+    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
 
-@app.command()
-def learn_written_lists(
-    work: Work = Path("runs/bundled"),
-    start: Annotated[Path, typer.Option(help="The engine folder in 8 bits to go on from.")] = BUNDLED,
-) -> None:
-    """Teach the model that ships the written lists (an experiment, docs/LOG.md); what ships stays as it is."""
-    plan = Build(work)
-    learnt = choose_mean([learn_written(plan, start)], start, dev_sets(plan), work / "learnt", WRITTEN_SHARES)
-    finished = finish_model(plan, learnt, work / "engine-written", "written")
-    typer.echo(json.dumps(asdict(finished), indent=2))
+def _first_engine(plan: Build) -> Path:
+    """Return the engine that the larger model's lesson begins with: taught by itself and its encoder's cosine."""
+    engine = plan.folder / "engine-first"
+    if not (engine / MODEL).is_file():
+        transferred = transfer(plan)
+        members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
+        mean = choose_mean(members, transferred, dev_sets(plan), plan.folder / "mean")
+        taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), plan.folder / "taught", TAUGHT_SHARES)
+        finish_model(member(plan, 0), taught, engine, "adapt")
+    return engine
 
 
 @app.command()
@@ -90,6 +95,8 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "transfer.audit.json",
         *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
         "distil.audit.json",
+        "adviser.audit.json",
+        "lesson.audit.json",
     ]
     metrics = {
         **measure_engine(plan, output),
@@ -98,7 +105,14 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
         **_records(
-            plan.folder, {"leave_out": RECORD, "mean": f"mean/{MEAN_RECORD}", "taught": f"taught/{MEAN_RECORD}"}
+            plan.folder,
+            {
+                "leave_out": RECORD,
+                "mean": f"mean/{MEAN_RECORD}",
+                "taught": f"taught/{MEAN_RECORD}",
+                "learnt": f"learnt/{MEAN_RECORD}",
+                "exit": f"exit/{EXIT_RECORD}",
+            },
         ),
         "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
     }

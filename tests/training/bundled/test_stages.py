@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,15 @@ import pytest
 import anselect
 from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import read_questions
+from anselect.errors import UsageError
+from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.records import Question, ScoredQuestions
+from anselect.training.bundled.advice import advise
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
+from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import adapt, distil, learn_written, transfer
-from anselect.training.bundled.teacher import LABEL_ALONE, LABEL_LOGIT, as_logits, write_taught
+from anselect.training.bundled.stages import SETTINGS, adapt, distil, lesson, train_adviser, transfer
+from anselect.training.bundled.teacher import LABEL_LOGIT, write_taught
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
 from anselect.training.rows import TEACHER
@@ -25,9 +31,14 @@ MIXTURE = Mixture(
     transfer=(Source("squad11-dev", "dev", ListPlan(8), "spans"),),
     adapt=(Source("wikiqa", "train", ListPlan(8)),),
     distil=(Source("wikiqa", "train", ListPlan(8), cosine=0.5), Source("squad11-dev", "dev", ListPlan(4), "spans")),
-    written=(
-        Source("forum", "written", ListPlan(6, positives=2), labels_alone=True),
-        Source("wikiqa", "train", ListPlan(8), cosine=0.5),
+    adviser=(
+        Source("forum", "written", ListPlan(6, positives=2), levelled=True),
+        Source("wikiqa", "train", ListPlan(8)),
+    ),
+    lesson=(
+        Source("forum", "written", ListPlan(6, positives=2), advice=1.0, levelled=True),
+        Source("wikiqa", "train", ListPlan(8), advice=0.5),
+        Source("squad11-dev", "dev", ListPlan(4), "spans"),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)),),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
@@ -124,16 +135,56 @@ def test_what_was_taught_is_learnt(data: Path, tmp_path: Path) -> None:
     assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-distil"
 
 
-def test_written_lists_are_learnt_by_their_labels_from_a_model_in_8_bits(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
+def test_the_last_lesson_mixes_the_own_logits_with_a_larger_models_source_by_source(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SETTINGS["adviser"], "frozen_layers", 1)
+    own = replace(build(data, tmp_path), adviser=str(data / "bert"), exit_layer=1)
     dev = list(read_questions(write_stage(own, "transfer").dev))
     calibration = Calibration("tiny", dev, dev, PROTOCOLS["answerable"])
     export_engine(load_source(transfer(own)), tmp_path / "engine", calibration=calibration, max_drift=1.0)
-    run = learn_written(own, tmp_path / "engine")
-    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-written"
-    by_source: dict[str, set[float]] = {"0": set(), "1": set()}
-    for question in read_questions(tmp_path / "written.taught.jsonl"):
-        logits = {float(candidate.metadata[TEACHER]) for candidate in question.candidates}
-        by_source[question.id.split("-")[0]] |= logits
-    assert by_source["0"] == {LABEL_ALONE, -LABEL_ALONE}
-    assert len(by_source["1"]) > 2
+    adviser = train_adviser(own)
+    run = lesson(own, adviser, tmp_path / "engine")
+    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-lesson"
+    files = write_stage(own, "lesson")
+    lists = list(read_questions(files.train))
+    small, large = (anselect.load(model).score_questions(lists).scores for model in (tmp_path / "engine", adviser))
+    taught = read_questions(write_taught(own, "lesson", tmp_path / "engine", files, adviser).train)
+    shares = {"0": 1.0, "1": 0.5, "2": 0.0}
+    seen = set()
+    for question, first, second in zip(taught, small, large, strict=True):
+        share = shares[question.id.split("-")[0]]
+        seen.add(share)
+        for candidate, logit in zip(
+            question.candidates, (1 - share) * as_logits(first) + share * as_logits(second), strict=True
+        ):
+            expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
+            assert float(candidate.metadata[TEACHER]) == pytest.approx(expected, abs=1e-3)
+    assert seen == {0.0, 0.5, 1.0}
+
+
+def test_advice_needs_an_adviser(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    with pytest.raises(UsageError, match="larger model"):
+        write_taught(own, "lesson", transfer(own), write_stage(own, "lesson"))
+
+
+def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = build(data, tmp_path)
+    run = transfer(own)
+    lists = list(read_questions(write_stage(own, "adapt").train))
+    first = advise(run, lists, tmp_path / "advice")
+    asked: list[int] = []
+    monkeypatch.setattr(CrossEncoderRanker, "score", _counting(CrossEncoderRanker.score, asked))
+    assert advise(run, lists, tmp_path / "advice") == first
+    assert asked == [0]
+    expected = [as_logits(scores).tolist() for scores in anselect.load(run).score_questions(lists).scores]
+    assert [pytest.approx(logits, abs=1e-6) for logits in expected] == first
+
+
+def _counting(score: Callable[..., ScoredQuestions], asked: list[int]) -> Callable[..., ScoredQuestions]:
+    def counted(ranker: CrossEncoderRanker, questions: Sequence[Question]) -> ScoredQuestions:
+        asked.append(len(questions))
+        return score(ranker, questions)
+
+    return counted

@@ -11,8 +11,9 @@ from typing import Final, Literal
 from anselect.data.files import write_text
 from anselect.data.locate import read_split
 from anselect.data.overlap import without_overlap
-from anselect.data.reading import read_questions, write_questions
+from anselect.data.reading import write_questions
 from anselect.records import Question
+from anselect.training.bundled.levelling import level_lists
 from anselect.training.bundled.mixture import (
     HARD_SHARES,
     ListPlan,
@@ -22,6 +23,7 @@ from anselect.training.bundled.mixture import (
     with_fewer_wrong,
 )
 from anselect.training.bundled.near_words import NearWords
+from anselect.training.bundled.written_lists import GROUPS, read_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,10 @@ class Source:
     """Tells sources of the same split apart: each turn draws anew."""
     cosine: float = 0.0
     """How much the untouched encoder's cosine counts in what the teacher says, beside the trained model."""
-    labels_alone: bool = False
-    """Whether the labels alone teach, where a teacher's scores are learnt otherwise."""
+    advice: float = 0.0
+    """How much a larger model's logits count in what the teacher says; the trained model's own are the rest."""
+    levelled: bool = False
+    """Whether lists are drawn so that neither shared words nor length gives the right candidate away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,10 @@ class Mixture:
     """The benchmarks' training parts, and passages whose shared words mislead."""
     distil: tuple[Source, ...]
     """What a teacher's scores are learnt on: all of the above drawn anew, and search questions without labels."""
-    written: tuple[Source, ...]
-    """Lists written for this training, and all of the above once more, so that nothing is forgotten."""
+    adviser: tuple[Source, ...]
+    """What a larger model learns: the benchmarks of sentences, passages, and lists written for this training."""
+    lesson: tuple[Source, ...]
+    """What the larger model's advice is learnt on, and all of the above once more, so that nothing is forgotten."""
     dev: tuple[Source, ...]
     """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question."""
     evaluated: tuple[tuple[str, str], ...]
@@ -62,9 +68,10 @@ class Mixture:
     """One of so many transfer questions comes again while adapting, so that what was learnt is not forgotten."""
 
     def stage(self, name: str) -> tuple[Source, ...]:
-        """Return the sources of the stage `transfer`, `adapt`, `distil` or `written`."""
+        """Return the sources of the stage `transfer`, `adapt`, `distil`, `adviser` or `lesson`."""
         if name != "adapt":
-            return {"transfer": self.transfer, "distil": self.distil, "written": self.written}[name]
+            stages = {"transfer": self.transfer, "distil": self.distil, "adviser": self.adviser, "lesson": self.lesson}
+            return stages[name]
         again = (
             replace(source, plan=replace(source.plan, questions=source.plan.questions // self.replayed))
             for source in self.transfer
@@ -114,21 +121,33 @@ MIXTURE: Final = Mixture(
         Source("squadshifts-amazon", "test", ListPlan(200), "spans"),
         Source("quoref-dev", "dev", ListPlan(200), "spans"),
     ),
-    written=(
-        *(Source(name, "written", ListPlan(10_000, positives=2, negatives=6), labels_alone=True) for name in WRITTEN),
-        Source("plain", "written", ListPlan(10_000, positives=2, negatives=6), turn=1, labels_alone=True),
-        Source("more", "written", ListPlan(10_000, positives=2, negatives=6), turn=1, labels_alone=True),
-        Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6)),
-        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1),
-        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=6), cosine=1.0),
+    adviser=(
+        *(Source(name, "written", ListPlan(10_000, positives=2, negatives=4), levelled=True) for name in WRITTEN),
+        Source("ordinary", "written", ListPlan(400, negatives=4)),
+        Source(GROUPS, "written", ListPlan(1000, negatives=4)),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=5, answerable=True)),
+        Source("wikiqa", "train", ListPlan(300, positives=2, negatives=4), turn=1),
+        Source("trecqa", "train-all", ListPlan(1229, positives=2, negatives=4)),
+        Source("squad11-train-part", "train", ListPlan(400), "spans"),
+        Source("squad11-dev", "dev", ListPlan(200), "spans"),
+        Source("squadshifts-new-wiki", "test", ListPlan(300), "spans"),
+    ),
+    lesson=(
+        *(
+            Source(name, "written", ListPlan(10_000, positives=2, negatives=4), advice=1.0, levelled=True)
+            for name in WRITTEN
+        ),
+        Source("ordinary", "written", ListPlan(900, negatives=4), advice=1.0),
+        Source(GROUPS, "written", ListPlan(3000, negatives=4), advice=1.0),
+        Source("wikiqa", "train", ListPlan(700, positives=2, negatives=6), advice=0.6, cosine=0.25),
+        Source("wikiqa", "train", ListPlan(873, positives=2, negatives=6, answerable=True), turn=1, advice=0.6),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=7), advice=0.6, cosine=0.5),
         Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=4), cosine=1.0),
         Source("insuranceqa", "train", ListPlan(600, positives=1, negatives=4), cosine=1.0),
-        Source("boolq", "all", ListPlan(200, negatives=5)),
-        Source("squad11-train-part", "train", ListPlan(400), "spans"),
-        Source("squad20-dev", "dev", ListPlan(150), "spans"),
-        Source("squadshifts-new-wiki", "test", ListPlan(350), "spans"),
+        Source("squad11-train-part", "train", ListPlan(400), "spans", advice=0.5),
+        Source("squad20-dev", "dev", ListPlan(150), "spans", advice=0.5),
+        Source("squadshifts-new-wiki", "test", ListPlan(350), "spans", advice=0.5),
         Source("squadshifts-amazon", "test", ListPlan(150), "spans"),
-        Source("squad11-dev", "dev", ListPlan(300, negatives=5), "spans", HARD_SHARES, turn=1),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),
@@ -152,7 +171,13 @@ class Build:
     folder: Path
     mixture: Mixture = MIXTURE
     encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
+    adviser: str = "sentence-transformers/all-mpnet-base-v2"
+    """The larger model's encoder."""
     max_tokens: int = 128
+    exit_layer: int = 3
+    """Behind this layer a first guess is learnt in the last lesson."""
+    question_layers: int = 3
+    """In so many layers questions learn to be read without their candidates, in the last lesson."""
     seed: int = 0
     leave_out: str = ""
     """A data set, all of whose years and splits the model must not see: what it gets there is what users get."""
@@ -163,7 +188,7 @@ class Build:
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
         """Read a split as users write: TrecQA's Penn tokens become text."""
         if split == "written":
-            return list(read_questions(Path(__file__).parent / "written" / f"{name}.jsonl"))
+            return read_written(name)
         return read_split(name, split, data_dir=self.data_dir, detokenize=detokenize and name == "trecqa")
 
     def read_both_ways(self, name: str, split: str) -> list[Question]:
@@ -218,6 +243,8 @@ def _training_lists(build: Build, stage: str) -> list[Question]:
         turn = f" {source.turn}" if source.turn else ""
         chance = random.Random(f"{build.seed} {stage} {source.data} {source.split}{turn}")
         questions = build.read_both_ways(source.data, source.split)
+        if source.levelled:
+            questions = level_lists(questions, chance)
         plan = replace(source.plan, questions=source.plan.questions // build.thinned)
         if source.kind == "spans":
             drawn = span_lists(questions, plan, chance, source.shares, near)

@@ -20,8 +20,8 @@ from anselect.evaluation.calibration import Numbers
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question
+from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
-from anselect.training.bundled.teacher import as_logits
 
 SHARES: Final = tuple(share / 20 for share in range(2, 19))
 """Which shares of the dev candidates are let go, at trial."""

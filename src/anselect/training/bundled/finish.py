@@ -38,7 +38,7 @@ def finish_model(build: Build, run: Path, folder: Path, stage: str) -> Finished:
     dev = list(read_questions(write_dev(build)))
     lists = read_questions(write_stage(build, stage).train)
     # Written lists are of short sentences: ranges measured on them would be too narrow for others.
-    ranges = [each for each in lists if not build.mixture.source_of(stage, each).labels_alone]
+    ranges = [each for each in lists if build.mixture.source_of(stage, each).split != "written"]
     data = Calibration("the dev parts", ranges, dev, PROTOCOLS["answerable"])
     export_engine(load_source(run), folder, calibration=data)
     return calibrate(folder, dev)
