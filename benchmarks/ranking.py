@@ -3,9 +3,10 @@
 All sides run in processes of their own and take turns on the same pairs; each side's best round counts, and MAP stands
 beside every speed. On a quiet machine, with $ANSELECT_DATA set, in under ten minutes:
 
-    python benchmarks/ranking.py --torch RUN [--engine FOLDER] [--json FILE] [--picture FILE]
+    python benchmarks/ranking.py [--torch RUN] [--engine FOLDER] [--json FILE] [--picture FILE]
 
-RUN holds the weights in 32 bits; without it the other sides get an untrained head, which is as fast but has no MAP.
+RUN holds the weights in 32 bits; without it they are read back from the engine. sentence-transformers has no way to
+keep a candidate out of its question's sight, and runs weights that learnt it as a plain BERT: its MAP tells.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from typing import Any
 from anselect.text.onnx_session import import_onnxruntime
 from benchmarks.ranking_sides import OURS, THEIRS
 
-ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 INPUTS = ("ids", "mask", "segments")
 OPSET = 17
 
@@ -54,11 +53,11 @@ class Prepared:
 
 
 def prepare_models(sides: Sequence[str], run: Path | None, engine: Path | None, folder: Path) -> Prepared:
-    """Write what each side loads; without a run an untrained head on the same encoder, for speed alone."""
+    """Write what each side loads; without a run the engine's own weights, read back into 32 bits."""
     from anselect.training.engine_export_source import load_source
 
     logging.getLogger().setLevel(logging.ERROR)  # the quantizer advises at length
-    model = _untrained(folder / "untrained") if run is None else run
+    model = _read_back(engine, folder / "weights") if run is None else run
     source = load_source(model)
     folders = {side: str(folder / side) for side in sides} | {OURS: "" if engine is None else str(engine)}
     plain, rounded = folder / "onnxruntime_fp32", folder / "onnxruntime_int8"
@@ -83,20 +82,31 @@ def _export_theirs(model: Path, source: Any, folder: Path) -> dict[str, str]:  #
 
         write_match_folder(CrossEncoderRanker(source.network.model, source.tokenizer), folder)
         return {}
-    command = [sys.executable, "-m", "anselect", "export", str(model), str(folder), "--as", "sentence-transformers"]
+    plain = str(_plain(model, folder.with_name("plain")))
+    command = [sys.executable, "-m", "anselect", "export", plain, str(folder), "--as", "sentence-transformers"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return {} if done.returncode == 0 else {THEIRS: (done.stderr.strip().splitlines() or ["no message"])[-1]}
 
 
-def _untrained(folder: Path) -> Path:
-    from anselect.config import check_recipe
-    from anselect.text.steps import TextSteps
-    from anselect.training.train import build_ranker
+def _read_back(engine: Path | None, folder: Path) -> Path:
+    from anselect.engine.folder import BUNDLED
+    from anselect.training.engine_import import load_start
 
-    settings = {"encoder": ENCODER, "head": "linear", "pooling": "mean", "max_tokens": 128}
-    recipe = check_recipe({"name": "untrained", "model": settings}, source="benchmark")
     shutil.rmtree(folder, ignore_errors=True)
-    build_ranker(recipe, TextSteps()).save(folder)
+    load_start(str(engine or BUNDLED)).save(folder)
+    return folder
+
+
+def _plain(model: Path, folder: Path) -> Path:
+    """Write the model as others can run it: every pair through all layers, both sides in sight of each other."""
+    from anselect.modeling.checkpoint import model_folder
+    from anselect.modeling.rankers import load_ranker
+
+    ranker: Any = load_ranker(model_folder(model))
+    ranker.model.remove_exit()
+    ranker.model.config.question_layers = 0
+    shutil.rmtree(folder, ignore_errors=True)
+    ranker.save(folder)
     return folder
 
 

@@ -25,7 +25,7 @@ from benchmarks.ranking_measures import count_tokens, latency_figures, measure_c
 from benchmarks.ranking_models import Prepared, engine_facts, prepare_models
 from benchmarks.ranking_peak import measure_peaks
 from benchmarks.ranking_processes import SideProcess
-from benchmarks.ranking_sides import OURS, SIDES
+from benchmarks.ranking_sides import SIDES
 
 PACKAGES = ("onnxruntime", "tokenizers", "torch", "transformers", "sentence-transformers", "openvino", "numpy")
 BACKENDS = {
@@ -41,7 +41,9 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="Rank with Anselect and with others, in turns on the same pairs.")
     parser.add_argument("--engine", type=Path, help="an engine folder; default: the bundled model")
-    parser.add_argument("--torch", type=Path, help="the run with the same weights in 32 bits, for the other sides")
+    parser.add_argument(
+        "--torch", type=Path, help="a run with the weights in 32 bits, for the other sides; default: the engine's own"
+    )
     parser.add_argument("--sides", nargs="+", choices=list(SIDES), default=list(SIDES))
     parser.add_argument("--pairs", type=int, help="so many pairs of each data set; default: all")
     parser.add_argument("--rounds", type=int, default=3)
@@ -111,9 +113,6 @@ def _measure_case(
     tokens = count_tokens(case, str(prepared.tokenizer))
     operations = sum(map(prepared.shape.operations, tokens))
     figures = speed_figures(case, found, operations=operations, peaks=peaks)
-    if options.torch is None:
-        for side, values in figures.items():
-            values["map"] = values["map"] if side == OURS else None  # an untrained head ranks at random
     return {
         "name": case.name,
         "protocol": case.protocol.name if case.protocol else None,

@@ -26,9 +26,9 @@ def test_each_question_is_read_once_and_each_row_once_beside_its_own(
     asked = list(question_batches(rows, BERT, threads=threads))
     keys = [key for batch in asked for key in batch.keys]
     assert sorted(keys) == sorted({row.question.tobytes() for row in rows})
-    for batch in asked:
-        assert (batch.ids[:, 0] == 101).all()
-        assert (batch.ids[:, -1] == 102).all()
+    for questions in asked:
+        assert (questions.ids[:, 0] == 101).all()
+        assert (questions.ids[:, -1] == 102).all()
     # A state that tells which question it is of, whatever a model would make of it.
     states = {row.question.tobytes(): np.full((len(row.question) + 2, 1), len(row.question)) for row in rows}
     batches = list(candidate_batches(rows, states, BERT, threads=threads))

@@ -43,7 +43,7 @@ def test_candidate_sees_its_question_from_the_first_layer_on(bert_folder: str) -
         with torch.inference_mode():
             found.append(model.encode(batch.inputs)["hidden_states"][1][:, -3:])
     assert found[0].shape == found[1].shape
-    assert not torch.allclose(*found, atol=1e-6)
+    assert not torch.allclose(found[0], found[1], atol=1e-6)
 
 
 def test_without_such_layers_the_encoder_s_own_code_runs(bert_folder: str) -> None:

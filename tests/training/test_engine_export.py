@@ -97,7 +97,7 @@ def test_questions_that_are_read_once_give_the_original_s_scores(tmp_path: Path,
     ranker = save_ours(tmp_path, head="sigmoid", pooling=pooling, question_layers=1)
     with torch.no_grad():  # tokens of a new model hardly look at each other
         for weight in ranker.model.encoder.parameters():
-            weight *= 10 if weight.dim() == 2 else 1
+            weight.mul_(10 if weight.dim() == 2 else 1)
     if leaves:
         add_exit(ranker, QUESTIONS)
     ranker.save(tmp_path / "own")

@@ -27,7 +27,7 @@ States = NDArray[np.float32]
 class QuestionBatch:
     """Questions of equal length."""
 
-    keys: list[bytes]
+    keys: Sequence[bytes]
     ids: NDArray[np.int64]
     """(B, T), with what stands before and behind a question."""
 

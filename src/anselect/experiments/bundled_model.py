@@ -23,7 +23,7 @@ from anselect.training.bundled.data import Build
 from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
-from anselect.training.bundled.leave_out import LEFT_OUT, RECORD, leave_each_out
+from anselect.training.bundled.leave_out import RECORD, leave_each_out
 from anselect.training.bundled.mean_model import LESSON_SHARES, TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.measure import dev_sets
@@ -52,7 +52,7 @@ def build(
     learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES)
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
-    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")))
+    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")), _known_metrics(first))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -70,13 +70,9 @@ def _first_engine(plan: Build) -> Path:
 
 
 @app.command()
-def leave_out(
-    work: Work = Path("runs/bundled"),
-    name: Annotated[list[str] | None, typer.Option(help="Only this set; may be repeated.")] = None,
-) -> None:
-    """Train a model without each set and measure it there."""
-    plan = Build(work)
-    typer.echo(json.dumps(leave_each_out(plan, transfer(plan), name or LEFT_OUT), indent=2))
+def leave_out(work: Work = Path("runs/bundled")) -> None:
+    """Train models without some of the sets and measure them there."""
+    typer.echo(json.dumps(leave_each_out(Build(work)), indent=2))
 
 
 @app.command()
@@ -85,12 +81,21 @@ def measure(
     output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = BUNDLED,
 ) -> None:
     """Measure the engine folder again and write its card anew."""
-    known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
-    _describe(Build(work), output, known["finish"])
+    known = _known_metrics(output)
+    _describe(Build(work), output, known["finish"], known)
 
 
-def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
-    """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
+def _known_metrics(engine: Path) -> dict[str, Any]:
+    """Return what stands beside an engine; nothing where it was not measured."""
+    path = engine / "metrics.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def _describe(plan: Build, output: Path, finished: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    """Measure, and write metrics.json, the reliability diagram and the card beside the model.
+
+    `before` are the metrics of the engine that the building began with: what was recorded then is part of the story.
+    """
     audits = [
         "transfer.audit.json",
         *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
@@ -99,6 +104,7 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
         "lesson.audit.json",
     ]
     metrics = {
+        **{name: before[name] for name in ("leave_out", "mean", "taught", "learnt", "exit") if name in before},
         **measure_engine(plan, output),
         "finish": finished,
         "max_tokens": read_manifest(output).max_tokens,
@@ -114,7 +120,10 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any]) -> None:
                 "exit": f"exit/{EXIT_RECORD}",
             },
         ),
-        "audit": _records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
+        "audit": {
+            **before.get("audit", {}),
+            **_records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
+        },
     }
     bins = [Bin(**each) for each in finished["bins"]]
     save_figure(

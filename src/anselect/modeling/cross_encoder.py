@@ -197,10 +197,10 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         inputs = {name: values for name, values in rows.items() if name not in sides}
         output = self.encode(inputs)
         pooled = self._pooled(output, rows["attention_mask"])
-        logits: Tensor = self.head(output.last_hidden_state, pooled, *sides.values())
+        logits: Tensor = self.head(output["last_hidden_state"], pooled, *sides.values())
         if not self.config.exit_layer:
             return logits
-        early = output.hidden_states[self.config.exit_layer]
+        early = output["hidden_states"][self.config.exit_layer]
         guess = self.exit_head(early, masked_mean(early, rows["attention_mask"]), *sides.values())
         return torch.cat([logits, guess], dim=1)
 

@@ -36,7 +36,7 @@ def read_question_first(encoder: PreTrainedModel, inputs: dict[str, Any], layers
     for number, layer in enumerate(bert.encoder.layer):
         hidden = layer(hidden, _as_bias(apart if number < layers else seen, hidden.dtype))
         states.append(hidden)
-    return BaseModelOutput(last_hidden_state=hidden, hidden_states=tuple(states))
+    return BaseModelOutput(last_hidden_state=hidden, hidden_states=tuple(states))  # type: ignore[arg-type]
 
 
 def _as_bias(allowed: Tensor, kind: torch.dtype) -> Tensor:

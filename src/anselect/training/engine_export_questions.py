@@ -29,7 +29,7 @@ class QuestionFirst:
 
     def inputs(self) -> dict[str, Shaped]:
         """Name the graph's inputs."""
-        states = ["known", "known_tokens", self._state_width]
+        states: list[str | int] = ["known", "known_tokens", self._state_width]
         return {
             QUESTIONS: (INT64, ["questions", "question_tokens"]),
             CANDIDATES: (INT64, ["rows", "tokens"]),

@@ -96,6 +96,7 @@ def test_card_has_every_figure(engine: Path) -> None:
     card = write_card(
         {
             "max_tokens": 128,
+            "exit": {"layer": 3, "chosen": 0.45},
             "sets": {"wikiqa": row},
             "leave_out": {"trecqa": {"trecqa": {**row, "model": 0.8222}}},
             "answer_types": {"wikiqa": types},
@@ -104,7 +105,16 @@ def test_card_has_every_figure(engine: Path) -> None:
             "bytes": 23_700_000,
         }
     )
-    for figure in ("0.8411", "0.8222", "0.8999", "0.0123", "| 0.900 | 0.880 | 7 |", "23.7 MB", "`ab12`"):
+    for figure in (
+        "0.8411",
+        "0.8222",
+        "0.8999",
+        "0.0123",
+        "| 0.900 | 0.880 | 7 |",
+        "23.7 MB",
+        "`ab12`",
+        "behind layer 3 (about 45%",
+    ):
         assert figure in card
 
 
