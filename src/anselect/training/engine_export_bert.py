@@ -16,40 +16,39 @@ import numpy as np
 from anselect.engine.session import OUTPUT
 from anselect.modeling.heads import COSINE_SCALE
 from anselect.training.engine_export_graph import BOOL, INT64, ChannelLimits, Floats, Graph
-from anselect.training.engine_export_layers import BertParts, HeadLayer, Layer, Products, embed_pairs
-from anselect.training.engine_export_questions import QuestionFirst
+from anselect.training.engine_export_layers import BertParts, HeadLayer, Layer, Products, embed
+from anselect.training.engine_export_questions import build_question_first
 
 MASKS: Final = ("question_mask", "candidate_mask")
 
 
 def build_bert(parts: BertParts, limits: Mapping[str, ChannelLimits] | None) -> bytes:
     """Build the model file: 8-bit products with the given ranges by module name, or all in 32 bits without them."""
+    if parts.question_layers:
+        return build_question_first(parts, limits, lambda products, hidden: _upper_layers(parts, products, hidden))
     graph = Graph()
     products = Products(graph, parts.weights, limits)
-    layers = [Layer(parts, products, f"{parts.prefix}encoder.layer.{number}.") for number in range(parts.layers)]
-    lower = QuestionFirst(graph, parts, is_rounded=limits is not None) if parts.question_layers else None
-    if lower is not None:
-        hidden = lower.build(layers[: parts.question_layers])
-    else:
-        hidden = embed_pairs(graph, parts, is_rounded=limits is not None)
-    gate = None
+    _upper_layers(parts, products, embed(products, parts, "ids", "segments", graph.numbers(0)))
+    graph.name_last(OUTPUT)
+    inputs = {"ids": INT64, "segments": INT64} | (dict.fromkeys(MASKS, BOOL) if parts.match else {})
+    pairs = {name: (kind, ["rows", "tokens"]) for name, kind in inputs.items()}
+    return graph.serialize("anselect_engine", pairs, {OUTPUT: ["rows"]})
+
+
+def _upper_layers(parts: BertParts, products: Products, hidden: str) -> str:
+    """Return a logit for each row of (rows, tokens, width), through all layers that questions are not read alone in."""
+    graph, gate = products.graph, None
     masks: Sequence[str] = MASKS if parts.match else ()
     for number in range(parts.question_layers, parts.layers):
         if parts.exit is not None and number == parts.exit.layer:
             guesses = _logit(products, parts, parts.exit.head, hidden, _mean(graph, hidden), masks)
             gate = _Gate(guesses, _rows_at_least(graph, guesses, parts.exit.below))
             hidden, *masks = (graph.add("Gather", each, gate.rows, axis=0) for each in (hidden, *masks))
-        hidden = layers[number].build(hidden, first_only=number == parts.layers - 1 and not parts.mean)
+        first_only = number == parts.layers - 1 and not parts.mean
+        hidden = Layer(parts, products, number).build(hidden, first_only=first_only)
     pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
     logits = _logit(products, parts, parts.head, hidden, pooled, masks)
-    if gate is not None:
-        logits = graph.add("ScatterElements", gate.guesses, gate.rows, logits)
-    graph.name_last(OUTPUT)
-    if lower is not None:
-        return graph.serialize("anselect_engine", lower.inputs(), {OUTPUT: ["rows"], **lower.outputs()})
-    inputs = {"ids": INT64, "segments": INT64} | (dict.fromkeys(MASKS, BOOL) if parts.match else {})
-    pairs = {name: (kind, ["rows", "tokens"]) for name, kind in inputs.items()}
-    return graph.serialize("anselect_engine", pairs, {OUTPUT: ["rows"]})
+    return logits if gate is None else graph.add("ScatterElements", gate.guesses, gate.rows, logits)
 
 
 @dataclass(frozen=True, slots=True)

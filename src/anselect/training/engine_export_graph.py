@@ -6,6 +6,7 @@ that a row's result never depends on what else stands in its batch; ranges taken
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,15 +61,23 @@ class ChannelLimits:
 class Graph:
     """An ONNX graph under construction: `add` appends an operator and returns its output's name."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self._name = name
+        self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    def branch(self, name: str) -> Graph:
+        """Begin a part that `either` chooses; stored arrays are the whole graph's, each of them once."""
+        part = Graph(name)
+        part.constants, part._known = self.constants, self._known
+        return part
 
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: int | float | list[int]) -> str:
         """Append an operator with one output."""
         from onnx import helper
 
-        output = f"{operator}_{len(self.nodes)}"
+        output = f"{self._name}{operator}_{len(self.nodes)}"
         node = helper.make_node(operator, list(inputs), [output], domain=domain or None)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
         self.nodes.append(node)
@@ -79,12 +88,15 @@ class Graph:
         self.nodes[-1].output[0] = name
 
     def constant(self, value: NDArray[Any]) -> str:
-        """Append a stored array."""
+        """Append a stored array, or find it where an equal one is stored already."""
         from onnx import numpy_helper
 
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
+        whole = np.ascontiguousarray(value)
+        key = (whole.dtype.str, whole.shape, hashlib.sha256(whole.tobytes()).digest())
+        if key not in self._known:
+            self._known[key] = f"constant_{len(self.constants)}"
+            self.constants.append(numpy_helper.from_array(whole, self._known[key]))
+        return self._known[key]
 
     def numbers(self, *values: int) -> str:
         """Append whole numbers."""
@@ -101,7 +113,7 @@ class Graph:
         activations = self.add("QuantizeLinear", hidden, step_name, zero)
         scales = self.constant(scale.reshape(-1))
         inputs = [activations, self.constant(rounded), step_name, scales, zero, "", self.constant(bias)]
-        output = f"dense_{len(self.nodes)}"
+        output = f"{self._name}dense_{len(self.nodes)}"
         self.nodes.append(helper.make_node("MatMulIntegerToFloat", inputs, [output], domain=MICROSOFT))
         return output
 
@@ -126,13 +138,24 @@ class Graph:
         self.nodes.append(helper.make_node("Split", [hidden], names, axis=-1, num_outputs=parts))
         return names
 
-    def split_rows(self, hidden: str, sizes: str) -> tuple[str, str]:
-        """Cut the first axis into two parts of the given sizes."""
-        from onnx import helper
+    def either(
+        self,
+        condition: str,
+        branches: Sequence[tuple[Graph, Sequence[str]]],
+        outputs: Mapping[str, Sequence[str | int]],
+    ) -> None:
+        """Append a choice between two branches; each comes with the names of what it gives for the outputs."""
+        from onnx import TensorProto, helper
 
-        names = (f"{hidden}_first", f"{hidden}_rest")
-        self.nodes.append(helper.make_node("Split", [hidden, sizes], list(names), axis=0))
-        return names
+        parts = []
+        for branch, given in branches:
+            found = [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, list(axes))
+                for name, axes in zip(given, outputs.values(), strict=True)
+            ]
+            parts.append(helper.make_graph(branch.nodes, branch._name, [], found))
+        choice = helper.make_node("If", [condition], list(outputs), then_branch=parts[0], else_branch=parts[1])
+        self.nodes.append(choice)
 
     def norm(self, hidden: str, weight: Floats, bias: Floats, *, epsilon: float) -> str:
         """Normalise the last axis."""

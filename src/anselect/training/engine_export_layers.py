@@ -85,9 +85,15 @@ class Layer:
 
     parts: BertParts
     products: Products
-    prefix: str
+    number: int
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its weights begin."""
+        return f"{self.parts.prefix}encoder.layer.{self.number}."
 
     def build(self, hidden: str, *, first_only: bool) -> str:
+        """Return the layer's output (rows, tokens, width), of the first token alone where no other is read."""
         graph = self.products.graph
         if first_only:
             asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
@@ -127,28 +133,19 @@ class Layer:
         return graph.norm(graph.add("Add", hidden, change), weight, bias, epsilon=self.parts.epsilon)
 
 
-def embed_pairs(graph: Graph, parts: BertParts, *, is_rounded: bool) -> str:
-    """Return the embeddings of whole pairs (rows, tokens, width)."""
-    length = graph.add("Slice", graph.add("Shape", "ids"), graph.numbers(1), graph.numbers(2))
-    table = graph.constant(place_table(parts))
-    places = graph.add("Slice", table, graph.numbers(0), length, graph.numbers(0))
-    return embed(graph, parts, "ids", "segments", places, is_rounded=is_rounded)
-
-
-def place_table(parts: BertParts) -> Floats:
-    """Return the embeddings of the places that are ever used."""
-    return parts.weights[f"{parts.prefix}embeddings.position_embeddings.weight"][: parts.max_tokens]
-
-
-def embed(graph: Graph, parts: BertParts, ids: str, segments: str, places: str, *, is_rounded: bool) -> str:
-    """Return the embeddings of tokens with their segments; `places` are embeddings already."""
+def embed(products: Products, parts: BertParts, ids: str, segments: str, first: str) -> str:
+    """Return the embeddings (rows, tokens, width) of tokens with their segments; the first stands at place `first`."""
+    graph = products.graph
     own = {
         name.removeprefix(f"{parts.prefix}embeddings."): value
         for name, value in parts.weights.items()
         if name.startswith(f"{parts.prefix}embeddings.")
     }
-    words = _look_up(graph, own["word_embeddings.weight"], ids, is_rounded=is_rounded)
+    words = _look_up(graph, own["word_embeddings.weight"], ids, is_rounded=products.limits is not None)
     of_segments = graph.add("Gather", graph.constant(own["token_type_embeddings.weight"]), segments)
+    length = graph.add("Slice", graph.add("Shape", ids), graph.numbers(1), graph.numbers(2))
+    table = graph.constant(own["position_embeddings.weight"][: parts.max_tokens])
+    places = graph.add("Slice", table, first, graph.add("Add", first, length), graph.numbers(0))
     summed = graph.add("Add", graph.add("Add", words, of_segments), places)
     return graph.norm(summed, own["LayerNorm.weight"], own["LayerNorm.bias"], epsilon=parts.epsilon)
 

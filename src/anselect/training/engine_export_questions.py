@@ -1,97 +1,70 @@
-"""The lower layers of a BERT graph that reads each question once, without its candidates (`question_first.py`)."""
+"""The parts of a BERT graph that reads each question once, without its candidates (`question_first.py`).
+
+One file serves two calls, and stores every weight once. The first gives questions and no candidates, and takes their
+states: keys and values of each lower layer, and what comes out of the last one. The second gives candidates and the
+states of their questions, and takes logits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from anselect.engine.session import CANDIDATES, MEMORY, OWNERS, QUESTIONS, STATES
-from anselect.training.engine_export_graph import FLOAT, INT64, Graph, Shaped
-from anselect.training.engine_export_layers import BertParts, Layer, embed, place_table
+from anselect.engine.session import CANDIDATES, MEMORY, OUTPUT, OWNERS, QUESTIONS, STATES
+from anselect.training.engine_export_graph import FLOAT, INT64, ChannelLimits, Graph, Shaped
+from anselect.training.engine_export_layers import BertParts, Layer, Products, embed
+
+Upper = Callable[[Products, str], str]
+"""From (rows, tokens, width) behind the lower layers to a logit for each row."""
 
 
-class QuestionFirst:
-    """The lower layers of a model that reads questions without their candidates: flat tokens, attention by sides.
+def build_question_first(parts: BertParts, limits: Mapping[str, ChannelLimits] | None, upper: Upper) -> bytes:
+    """Return the bytes of the model file."""
+    graph = Graph()
+    asked, answered = (Products(graph.branch(name), parts.weights, limits) for name in ("question_", "candidate_"))
+    width = (2 * parts.question_layers + 1) * len(parts.weights[f"{parts.prefix}embeddings.LayerNorm.weight"])
+    states = _read_questions(parts, asked)
+    logits = upper(answered, _read_candidates(parts, answered))
+    no_states = answered.graph.add("Identity", graph.constant(np.zeros((0, 1, width), dtype=np.float32)))
+    no_logits = asked.graph.add("Identity", graph.constant(np.zeros(0, dtype=np.float32)))
+    rows = graph.add("Slice", graph.add("Shape", CANDIDATES), graph.numbers(0), graph.numbers(1))
+    outputs: dict[str, Sequence[str | int]] = {OUTPUT: ["rows"], STATES: ["questions", "question_tokens", width]}
+    branches = [(asked.graph, [no_logits, states]), (answered.graph, [logits, no_states])]
+    graph.either(graph.add("Equal", rows, graph.numbers(0)), branches, outputs)
+    inputs: dict[str, Shaped] = {
+        QUESTIONS: (INT64, ["questions", "question_tokens"]),
+        CANDIDATES: (INT64, ["rows", "tokens"]),
+        OWNERS: (INT64, ["rows"]),
+        MEMORY: (FLOAT, ["known", "known_tokens", width]),
+    }
+    return graph.serialize("anselect_engine", inputs, outputs)
 
-    One graph serves two calls. The first gives questions and no candidates, and takes their states: keys and values of
-    each lower layer and what comes out of the last one. The second gives candidates and the states of their questions.
-    """
 
-    def __init__(self, graph: Graph, parts: BertParts, *, is_rounded: bool) -> None:
-        self._graph = graph
-        self._parts = parts
-        self._is_rounded = is_rounded
-        self._width = len(parts.weights[f"{parts.prefix}embeddings.LayerNorm.weight"])
-        self._shapes = [graph.add("Shape", name) for name in (QUESTIONS, CANDIDATES)]
-        counts = [graph.add("ReduceProd", shape, graph.numbers(0), keepdims=1) for shape in self._shapes]
-        self._sizes = graph.add("Concat", *counts, axis=0)
+def _read_questions(parts: BertParts, products: Products) -> str:
+    graph = products.graph
+    hidden = embed(products, parts, QUESTIONS, graph.numbers(0), graph.numbers(0))
+    states: list[str] = []
+    for layer in _lower(parts, products):
+        query, key, value = graph.split(layer.project(hidden), 3)
+        states += [key, value]
+        hidden = layer.behind_attention(hidden, layer.attend(query, key, value))
+    return graph.add("Concat", *states, hidden, axis=2)
 
-    def inputs(self) -> dict[str, Shaped]:
-        """Name the graph's inputs."""
-        states: list[str | int] = ["known", "known_tokens", self._state_width]
-        return {
-            QUESTIONS: (INT64, ["questions", "question_tokens"]),
-            CANDIDATES: (INT64, ["rows", "tokens"]),
-            OWNERS: (INT64, ["rows"]),
-            MEMORY: (FLOAT, states),
-        }
 
-    def outputs(self) -> dict[str, Sequence[str | int]]:
-        """Name what the graph gives beside the logits."""
-        return {STATES: ["questions", "question_tokens", self._state_width]}
+def _read_candidates(parts: BertParts, products: Products) -> str:
+    """Return (rows, tokens of both sides, width) behind the lower layers."""
+    graph = products.graph
+    known = [graph.add("Gather", each, OWNERS, axis=0) for each in graph.split(MEMORY, 2 * parts.question_layers + 1)]
+    beyond = graph.add("Slice", graph.add("Shape", MEMORY), graph.numbers(1), graph.numbers(2))
+    hidden = embed(products, parts, CANDIDATES, graph.numbers(1), beyond)
+    for number, layer in enumerate(_lower(parts, products)):
+        query, *own = graph.split(layer.project(hidden), 3)
+        pairs = zip(known[2 * number :], own, strict=False)
+        key, value = (graph.add("Concat", *both, axis=1) for both in pairs)
+        hidden = layer.behind_attention(hidden, layer.attend(query, key, value))
+    return graph.add("Concat", known[-1], hidden, axis=1)
 
-    def build(self, layers: Sequence[Layer]) -> str:
-        """Return (rows, tokens of both sides, width) behind the lower layers."""
-        graph = self._graph
-        remembered = graph.split(MEMORY, 2 * len(layers) + 1)
-        flat = self._embed()
-        states: list[str] = []
-        for number, layer in enumerate(layers):
-            asked, answered = (graph.split(part, 3) for part in self._sides(layer.project(flat)))
-            states += asked[1:]
-            known = [graph.add("Gather", each, OWNERS, axis=0) for each in remembered[2 * number : 2 * number + 2]]
-            key, value = (graph.add("Concat", *both, axis=1) for both in zip(known, answered[1:], strict=True))
-            reads = [layer.attend(*asked), layer.attend(answered[0], key, value)]
-            flat = layer.behind_attention(flat, self._flat(reads))
-        question, candidate = self._sides(flat)
-        graph.add("Concat", *states, question, axis=2)
-        graph.name_last(STATES)
-        known_question = graph.add("Gather", remembered[-1], OWNERS, axis=0)
-        return graph.add("Concat", known_question, candidate, axis=1)
 
-    @property
-    def _state_width(self) -> int:
-        return (2 * self._parts.question_layers + 1) * self._width
-
-    def _embed(self) -> str:
-        """Return the embeddings of the questions' tokens and, behind them, of the candidates'."""
-        graph = self._graph
-        nothing, beyond = graph.numbers(0), graph.add("Slice", graph.add("Shape", MEMORY), *map(graph.numbers, (1, 2)))
-        segments, places = [], []
-        for side, shape in enumerate(self._shapes):
-            length = graph.add("Slice", shape, graph.numbers(1), graph.numbers(2))
-            segments.append(graph.add("Expand", graph.numbers(side), shape))
-            first = beyond if side else nothing
-            bounds = [graph.add("Squeeze", each, graph.numbers(0)) for each in (first, graph.add("Add", first, length))]
-            row = graph.add("Range", *bounds, graph.constant(np.array(1, dtype=np.int64)))
-            places.append(graph.add("Expand", row, shape))
-        ids, segments_of, places_of = (
-            graph.add("Concat", *(graph.add("Reshape", side, graph.numbers(-1)) for side in sides), axis=0)
-            for sides in ((QUESTIONS, CANDIDATES), segments, places)
-        )
-        at_places = graph.add("Gather", graph.constant(place_table(self._parts)), places_of)
-        return embed(graph, self._parts, ids, segments_of, at_places, is_rounded=self._is_rounded)
-
-    def _sides(self, flat: str) -> list[str]:
-        """Cut flat tokens (tokens, n) into (questions, tokens, n) and (rows, tokens, n)."""
-        graph, sides = self._graph, []
-        for part, shape in zip(self._graph.split_rows(flat, self._sizes), self._shapes, strict=True):
-            width = graph.add("Slice", graph.add("Shape", part), graph.numbers(1), graph.numbers(2))
-            sides.append(graph.add("Reshape", part, graph.add("Concat", shape, width, axis=0), allowzero=1))
-        return sides
-
-    def _flat(self, sides: Sequence[str]) -> str:
-        graph = self._graph
-        flat = (graph.add("Reshape", side, graph.numbers(-1, self._width)) for side in sides)
-        return graph.add("Concat", *flat, axis=0)
+def _lower(parts: BertParts, products: Products) -> list[Layer]:
+    return [Layer(parts, products, number) for number in range(parts.question_layers)]

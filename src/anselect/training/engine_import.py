@@ -94,7 +94,10 @@ class _Graph:
             raise MissingExtraError("train", "onnx") from error
         graph = onnx.load(str(path)).graph
         constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
-        return cls(list(graph.node), constants, any(each.name == "question_mask" for each in graph.input))
+        choice = next((node for node in graph.node if node.op_type == "If"), None)
+        # Where questions are read alone, the branch that reads candidates has all the weights.
+        nodes = graph.node if choice is None else _attribute(choice, "else_branch").g.node
+        return cls(list(nodes), constants, any(each.name == "question_mask" for each in graph.input))
 
     def stored(self, kind: str) -> Iterator[list[NDArray[Any]]]:
         """Yield the stored inputs of each operator of a kind, in order."""
@@ -125,8 +128,7 @@ class _Graph:
         kinds = [node.op_type for node in self.nodes]
         if kind not in kinds:
             return 0
-        # A layer that reads questions alone pays attention twice.
-        return kinds[: kinds.index(kind)].count("MultiHeadAttention") - self.question_layers()
+        return kinds[: kinds.index(kind)].count("MultiHeadAttention")
 
     def question_layers(self) -> int:
         """Return in how many layers questions are read alone: their states are keys, values and the last output."""
@@ -140,11 +142,11 @@ class _Graph:
 
 def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
     tables = [each[0] for each in graph.stored("Gather") if each and each[0].ndim == 2]
-    *places, rounded, scales, segments = tables
+    rounded, scales, segments = tables
     yield "embeddings.word_embeddings.weight", rounded.astype(np.float32) * scales
     yield "embeddings.token_type_embeddings.weight", segments
     sliced = (each[0] for each in graph.stored("Slice") if each and each[0].ndim == 2)
-    yield "embeddings.position_embeddings.weight", places[0] if places else next(sliced)
+    yield "embeddings.position_embeddings.weight", next(sliced)
     norms = iter(list(graph.stored(NORM)))
     yield from zip(("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"), next(norms), strict=True)
     products = list(graph.products())
@@ -172,7 +174,7 @@ def _encoder_config(graph: _Graph, weights: Mapping[str, Floats], max_tokens: in
     return BertConfig(
         vocab_size=vocabulary,
         hidden_size=width,
-        num_hidden_layers=len(list(graph.stored(PRODUCT))) // PRODUCTS_PER_LAYER,
+        num_hidden_layers=sum(node.op_type == "MultiHeadAttention" for node in graph.nodes),
         num_attention_heads=_attribute(attention, "num_heads").i,
         intermediate_size=len(weights["encoder.layer.0.intermediate.dense.weight"]),
         max_position_embeddings=max(max_tokens, len(weights["embeddings.position_embeddings.weight"])),
