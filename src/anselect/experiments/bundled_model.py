@@ -14,12 +14,15 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
+from anselect.data.reading import read_questions
 from anselect.engine.folder import BUNDLED, MODEL, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
+from anselect.training.bundled.advice import ADVICE
+from anselect.training.bundled.advice import keep_advice as write_advice
 from anselect.training.bundled.card import write_card
-from anselect.training.bundled.data import Build
+from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
@@ -44,11 +47,14 @@ def build(
     start: Annotated[
         Path | None, typer.Option(help="An engine folder in 8 bits to go on from; default: train one from the encoder.")
     ] = None,
+    advice: Annotated[
+        Path | None, typer.Option(help="What a larger model has said (keep-advice); default: train one and ask it.")
+    ] = None,
 ) -> None:
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
     first = start or _first_engine(plan)
-    run = lesson(plan, train_adviser(plan), first)
+    run = lesson(plan, advice or train_adviser(plan), first)
     learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES)
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
@@ -67,6 +73,22 @@ def _first_engine(plan: Build) -> Path:
         taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), plan.folder / "taught", TAUGHT_SHARES)
         finish_model(member(plan, 0), taught, engine, "adapt")
     return engine
+
+
+@app.command()
+def keep_advice(
+    path: Annotated[Path, typer.Argument(help="The file to write; it holds hashes and logits, no texts.")],
+    work: Work = Path("runs/bundled"),
+) -> None:
+    """Write what the larger model says of the last lesson's lists into one file, for `build --advice`."""
+    plan = Build(work)
+    lists = [
+        each
+        for each in read_questions(write_stage(plan, "lesson").train)
+        if plan.mixture.source_of("lesson", each).advice
+    ]
+    count = write_advice(train_adviser(plan), lists, work / ADVICE, path)
+    typer.echo(f"{count} pairs kept in {path}", err=True)
 
 
 @app.command()

@@ -12,10 +12,10 @@ import pytest
 import anselect
 from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import read_questions
-from anselect.errors import UsageError
+from anselect.errors import DataError, UsageError
 from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.records import Question, ScoredQuestions
-from anselect.training.bundled.advice import advise
+from anselect.training.bundled.advice import advise, keep_advice
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mixture import ListPlan
@@ -180,6 +180,21 @@ def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monk
     assert asked == [0]
     expected = [as_logits(scores).tolist() for scores in anselect.load(run).score_questions(lists).scores]
     assert [pytest.approx(logits, abs=1e-6) for logits in expected] == first
+
+
+def test_kept_advice_serves_without_the_model(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    run = transfer(own)
+    lists = list(read_questions(write_stage(own, "adapt").train))
+    kept = tmp_path / "advice.npz"
+    assert keep_advice(run, lists[1:], tmp_path / "advice", kept) > 0
+    for ours, theirs in zip(advise(kept, lists[1:], tmp_path), advise(run, lists[1:], tmp_path), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-3)
+    with pytest.raises(DataError, match="no advice is kept for some lists"):
+        advise(kept, lists, tmp_path)
+    kept.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="expected a file of kept advice"):
+        advise(kept, lists, tmp_path)
 
 
 def _counting(score: Callable[..., ScoredQuestions], asked: list[int]) -> Callable[..., ScoredQuestions]:

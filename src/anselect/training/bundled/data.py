@@ -180,7 +180,7 @@ class Build:
     max_tokens: int = 128
     exit_layer: int = 3
     """Behind this layer a first guess is learnt in the last lesson."""
-    question_layers: int = 3
+    question_layers: int = 0
     """In so many layers questions learn to be read without their candidates, in the last lesson."""
     seed: int = 0
     leave_out: tuple[str, ...] = ()

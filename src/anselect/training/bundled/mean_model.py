@@ -23,8 +23,8 @@ START_SHARES: Final = (0.0, 0.25)
 """How much of the model that the others started from may stay in the mean."""
 TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
 """The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
-LESSON_SHARES: Final = (0.0, 0.2)
-"""The same for the lesson of the larger model, whose start has not learnt to read questions alone."""
+LESSON_SHARES: Final = (0.0, 0.25, 0.5)
+"""The same for the lesson of the larger model."""
 MOST_LOST: Final = 0.035
 """How much of any set's figure a share may cost, against the first that was tried: the best mean must not be bought
 with one set."""

@@ -21,7 +21,7 @@ from anselect.errors import UsageError
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import load_ranker
 from anselect.records import Question
-from anselect.training.bundled.advice import advise
+from anselect.training.bundled.advice import ADVICE, advise
 from anselect.training.bundled.cosine import cosine_scorer
 from anselect.training.bundled.data import Build, Source, StageFiles
 from anselect.training.bundled.logits import as_logits, mixed_logits
@@ -42,7 +42,7 @@ def write_taught(build: Build, stage: str, teacher: Path, files: StageFiles, adv
         lists = list(read_questions(files.train))
         own = [build.mixture.source_of(stage, question) for question in lists]
         own_scores = _some(lists, [source.advice < 1 for source in own], _logit_scorer(teacher))
-        advice = _some(lists, [source.advice > 0 for source in own], _advice_scorer(adviser, build.folder / "advice"))
+        advice = _some(lists, [source.advice > 0 for source in own], _advice_scorer(adviser, build.folder / ADVICE))
         cosines = _some(lists, [source.cosine > 0 for source in own], cosine_scorer(build.encoder))
         write_questions(
             (_taught(*each) for each in zip(lists, own, own_scores, advice, cosines, strict=True)),
