@@ -123,6 +123,33 @@ def test_exit_among_layers_that_read_questions_alone_is_refused(tmp_path: Path) 
         export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
 
 
+def test_only_short_pairs_leave(tmp_path: Path) -> None:
+    ranker = save_ours(tmp_path, head="sigmoid", pooling="mean")
+    whole = ranker.score(QUESTIONS).scores
+    ranker.model.add_exit(1)
+    ranker.model.config.exit_below = float("inf")
+    everyone = ranker.score(QUESTIONS).scores
+    lengths = [
+        [len(ranker.tokenizer(question.text, candidate.text)["input_ids"]) for candidate in question.candidates]
+        for question in QUESTIONS
+    ]
+    ranker.model.config.exit_tokens = sorted(length for own in lengths for length in own)[len(lengths)]
+    expected = [
+        [
+            guess if length <= ranker.model.config.exit_tokens else full
+            for full, guess, length in zip(*rows, strict=True)
+        ]
+        for rows in zip(whole, everyone, lengths, strict=True)
+    ]
+    assert whole != expected != everyone
+    ranker.save(tmp_path / "own")
+    export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32")
+    found = load_engine(tmp_path / "out").score(QUESTIONS).scores
+    for torch_s, ours, theirs in zip(ranker.score(QUESTIONS).scores, found, expected, strict=True):
+        assert torch_s == pytest.approx(theirs, abs=1e-6)
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
 def test_8_bits_need_questions_and_a_known_graph(tmp_path: Path) -> None:
     save_ours(tmp_path, head="bow")
     source = load_source(tmp_path)

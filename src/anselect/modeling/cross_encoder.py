@@ -70,6 +70,8 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """After so many layers a head of the same kind, with the mean over all tokens, makes a first guess; 0: never."""
     exit_below: float | None = None
     """A pair whose first guess (a logit) lies below is read no further: the guess is its score. None: none is."""
+    exit_tokens: int = 0
+    """Only pairs of at most so many tokens leave: what is said in a long text is seen later. 0: any."""
 
     def __post_init__(self, **others: object) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):
@@ -175,12 +177,12 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         rows = {**inputs, "question_mask": question_mask, "candidate_mask": candidate_mask}
         known = {name: values for name, values in rows.items() if values is not None}
         if not (self.training and 0 < self.rows_per_pass < len(input_ids)):
-            return self._output(self._logits(known))
+            return self._output(self._logits(known), attention_mask)
         order = attention_mask.sum(dim=1).argsort(stable=True)
         parts = [self._logits(_trimmed(known, part)) for part in torch.split(order, self.rows_per_pass)]
-        return self._output(torch.cat(parts)[order.argsort()])
+        return self._output(torch.cat(parts)[order.argsort()], attention_mask)
 
-    def _output(self, logits: Tensor) -> AnswerSelectionOutput:
+    def _output(self, logits: Tensor, attention_mask: Tensor) -> AnswerSelectionOutput:
         if not self.config.exit_layer:
             return AnswerSelectionOutput(logits=logits)
         whole, guess = logits.chunk(2, dim=1)
@@ -188,6 +190,8 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             return AnswerSelectionOutput(logits=whole, exit_logits=guess)
         if self.config.exit_below is not None:
             leaves = one_logit(guess) < self.config.exit_below
+            if self.config.exit_tokens:
+                leaves &= attention_mask.sum(dim=1) <= self.config.exit_tokens
             whole = torch.where(leaves.unsqueeze(1), guess, whole)
         return AnswerSelectionOutput(logits=whole)
 
@@ -250,7 +254,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     def remove_exit(self) -> None:
         """Make no first guess any more."""
         if self.config.exit_layer:
-            self.config.exit_layer, self.config.exit_below = 0, None
+            self.config.exit_layer, self.config.exit_below, self.config.exit_tokens = 0, None, 0
             del self.exit_head
 
     def _new_head(self) -> Head:

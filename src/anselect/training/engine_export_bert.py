@@ -16,7 +16,7 @@ import numpy as np
 from anselect.engine.session import OUTPUT
 from anselect.modeling.heads import COSINE_SCALE
 from anselect.training.engine_export_graph import BOOL, INT64, ChannelLimits, Floats, Graph
-from anselect.training.engine_export_layers import BertParts, HeadLayer, Layer, Products, embed
+from anselect.training.engine_export_layers import BertParts, ExitGate, HeadLayer, Layer, Products, embed
 from anselect.training.engine_export_questions import build_question_first
 
 MASKS: Final = ("question_mask", "candidate_mask")
@@ -42,7 +42,7 @@ def _upper_layers(parts: BertParts, products: Products, hidden: str) -> str:
     for number in range(parts.question_layers, parts.layers):
         if parts.exit is not None and number == parts.exit.layer:
             guesses = _logit(products, parts, parts.exit.head, hidden, _mean(graph, hidden), masks)
-            gate = _Gate(guesses, _rows_at_least(graph, guesses, parts.exit.below))
+            gate = _Gate(guesses, _rows_that_stay(graph, guesses, hidden, parts.exit))
             hidden, *masks = (graph.add("Gather", each, gate.rows, axis=0) for each in (hidden, *masks))
         first_only = number == parts.layers - 1 and not parts.mean
         hidden = Layer(parts, products, number).build(hidden, first_only=first_only)
@@ -61,8 +61,11 @@ class _Gate:
     """Which ones go on; there may be none."""
 
 
-def _rows_at_least(graph: Graph, guesses: str, below: float) -> str:
-    hopeful = graph.add("GreaterOrEqual", guesses, _scalar(graph, below))
+def _rows_that_stay(graph: Graph, guesses: str, hidden: str, gate: ExitGate) -> str:
+    hopeful = graph.add("GreaterOrEqual", guesses, _scalar(graph, gate.below))
+    if gate.tokens:
+        length = graph.add("Slice", graph.add("Shape", hidden), graph.numbers(1), graph.numbers(2))
+        hopeful = graph.add("Or", hopeful, graph.add("Greater", length, graph.numbers(gate.tokens)))
     return graph.add("Squeeze", graph.add("NonZero", hopeful), graph.numbers(0))
 
 

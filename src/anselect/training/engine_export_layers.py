@@ -52,6 +52,8 @@ class ExitGate:
     """The layers that make it, of the same kind as those behind all layers."""
     below: float
     """Rows whose guess lies below go no further."""
+    tokens: int = 0
+    """Only rows of at most so many tokens leave; 0: any."""
 
 
 @dataclass(frozen=True, slots=True)

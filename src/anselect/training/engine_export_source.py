@@ -114,7 +114,7 @@ def _exit_gate(config: Any) -> ExitGate | None:  # noqa: ANN401 - a model's sett
     if config.exit_layer < config.question_layers:
         raise UsageError(f"expected an exit behind the {config.question_layers} layers that read questions alone")
     head = (replace(each, name=each.name.replace("head.", "exit_head.", 1)) for each in HEAD_LAYERS[config.head])
-    return ExitGate(config.exit_layer, tuple(head), config.exit_below)
+    return ExitGate(config.exit_layer, tuple(head), config.exit_below, config.exit_tokens)
 
 
 def load_source(folder: Path) -> Source:

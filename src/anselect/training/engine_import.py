@@ -69,6 +69,7 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
         question_layers=graph.question_layers(),
         exit_layer=graph.layers_before("NonZero"),
         exit_below=graph.exit_below(),
+        exit_tokens=graph.exit_tokens(),
         # A config hands its own choice down to its parts; without any, no mask would be applied.
         attn_implementation=ATTENTION,
     )
@@ -138,6 +139,10 @@ class _Graph:
     def exit_below(self) -> float | None:
         """Return the guess below which rows leave."""
         return next((float(each[0].item()) for each in self.stored("GreaterOrEqual")), None)
+
+    def exit_tokens(self) -> int:
+        """Return how many tokens rows that leave have at most; 0 for any number."""
+        return next((int(each[0].item()) for each in self.stored("Greater")), 0)
 
 
 def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:

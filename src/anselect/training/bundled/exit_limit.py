@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,13 +18,16 @@ from anselect.data.files import write_text
 from anselect.errors import UsageError
 from anselect.evaluation.calibration import Numbers
 from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.pair_tokens import encode_pairs
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
 
 SHARES: Final = tuple(share / 20 for share in range(2, 19))
-"""Which shares of the dev candidates are let go, at trial."""
+"""Which shares of the dev candidates that are short enough are let go, at trial."""
+SHORT: Final = 64
+"""Pairs of more tokens are read to the end: forums' and customers' answers show late what they say."""
 ALLOWED: Final = 0.001
 """How much of the mean figure an exit may cost."""
 RECORD: Final = "exit.json"
@@ -41,11 +44,15 @@ def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
     if not isinstance(ranker, CrossEncoderRanker) or not ranker.model.config.exit_layer:
         raise UsageError(f"{run}: expected a cross-encoder that makes first guesses (model.exit_layer)")
     questions = [question for each in sets for question in each.questions]
+    ranker.model.config.exit_tokens = 0
     whole, guesses = (_logits(ranker, questions, limit) for limit in (None, math.inf))
+    ranker.model.config.exit_tokens = SHORT
+    is_short = np.array([tokens <= SHORT for tokens in _tokens(ranker, questions)])
+    guesses = np.where(is_short, guesses, math.inf)
     tried = [{"share": 0.0, **_figures(sets, whole)}]
     best = None
-    for share in SHARES:
-        limit = float(np.quantile(guesses, share))
+    for share in SHARES if is_short.any() else ():
+        limit = float(np.quantile(guesses[is_short], share))
         shift = guess_shift(whole, guesses, limit)
         tried.append({"share": share, **_figures(sets, np.where(guesses < limit, guesses - shift, whole))})
         if tried[-1]["mean"] >= tried[0]["mean"] - ALLOWED:
@@ -54,7 +61,15 @@ def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
         _set_limit(ranker, best[1], best[2])
     ranker.save(folder / "model")
     with write_text(folder / RECORD) as file:
-        json.dump({"layer": ranker.model.config.exit_layer, "chosen": best[0] if best else 0.0, "tried": tried}, file)
+        json.dump(
+            {
+                "layer": ranker.model.config.exit_layer,
+                "tokens": SHORT,
+                "chosen": best[0] if best else 0.0,
+                "tried": tried,
+            },
+            file,
+        )
     return folder
 
 
@@ -79,6 +94,15 @@ def _set_limit(ranker: CrossEncoderRanker, limit: float, shift: float) -> None:
 def _logits(ranker: CrossEncoderRanker, questions: Sequence[Question], limit: float | None) -> Numbers:
     ranker.model.config.exit_below = limit
     return as_logits([score for own in scorer(ranker)(questions) for score in own])
+
+
+def _tokens(ranker: CrossEncoderRanker, questions: Sequence[Question]) -> Iterator[int]:
+    """Count the tokens of each pair, as the model reads it."""
+    for question in questions:
+        texts = [candidate.text for candidate in question.candidates]
+        most = ranker.model.config.max_tokens
+        pairs = encode_pairs(ranker.tokenizer, [question.text] * len(texts), texts, max_tokens=most)
+        yield from pairs.inputs["attention_mask"].sum(dim=1).tolist()
 
 
 def _figures(sets: Sequence[NamedSet], logits: Numbers) -> dict[str, Any]:
