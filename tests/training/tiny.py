@@ -90,8 +90,8 @@ def add_exit(ranker: CrossEncoderRanker, questions: Sequence[Question]) -> None:
     """Let a quarter to three quarters of the questions' candidates leave behind the first layer."""
     ranker.model.add_exit(1)
     ranker.model.config.exit_below = math.inf
-    guesses = sorted(score for row in ranker.score(list(questions)).scores for score in row)
+    scores = [score for row in ranker.score(list(questions)).scores for score in row]
+    guesses = sorted(math.log(score / (1 - score)) for score in scores)
     gap, place = max((guesses[i + 1] - guesses[i], i) for i in range(len(guesses) // 4, 3 * len(guesses) // 4))
     assert gap > 0
-    middle = (guesses[place] + guesses[place + 1]) / 2
-    ranker.model.config.exit_below = math.log(middle / (1 - middle))
+    ranker.model.config.exit_below = (guesses[place] + guesses[place + 1]) / 2

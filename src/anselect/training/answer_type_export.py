@@ -18,7 +18,8 @@ import numpy as np
 from anselect.data.files import write_bytes, write_text
 from anselect.errors import MissingExtraError
 from anselect.training.answer_type_model import HEADS, LAYER_NORM_EPSILON, WIDTH
-from anselect.training.engine_export_graph import IR_VERSION, OPSET, Floats, Graph, Limits, round_weights
+from anselect.training.engine_export_graph import IR_VERSION, OPSET, Graph, round_weights
+from anselect.training.engine_export_rounding import Floats, Limits, even_rounding
 
 if TYPE_CHECKING:
     from anselect.training.answer_type_model import Student
@@ -38,7 +39,7 @@ def write_model(student: Student, limits: Mapping[str, Limits], path: Path) -> N
         block = _Block(graph, f"blocks.{layer}.", state, limits)
         hidden = block.build(hidden, first_only=layer == student.layers - 1)
     hidden = graph.add("Squeeze", hidden, graph.numbers(1))
-    logits = graph.dense(hidden, state["head.weight"].T, state["head.bias"], limits["head"])
+    logits = graph.dense(hidden, state["head.weight"].T, state["head.bias"], even_rounding(limits["head"]))
     graph.nodes.append(helper.make_node("Softmax", [logits], ["probabilities"], axis=-1))
     inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["questions", "tokens"])]
     outputs = [
@@ -115,7 +116,7 @@ class _Block:
         """Multiply once for all the named weights: they read the same activations."""
         weight = np.concatenate([self.state[f"{self.prefix}{name}.weight"].T for name in names], axis=1)
         bias = np.concatenate([self.state[f"{self.prefix}{name}.bias"] for name in names])
-        return self.graph.dense(hidden, weight, bias, self.limits[self.prefix + names[0]])
+        return self.graph.dense(hidden, weight, bias, even_rounding(self.limits[self.prefix + names[0]]))
 
     def _norm(self, hidden: str, name: str) -> str:
         weight, bias = self.state[f"{self.prefix}{name}.weight"], self.state[f"{self.prefix}{name}.bias"]

@@ -23,7 +23,7 @@ from anselect.training.answer_type_export import write_model, write_tokenizer
 from anselect.training.answer_type_fit import Targets, fit, one_hot, predict
 from anselect.training.answer_type_model import Student
 from anselect.training.answer_type_recipe import Material, Paths, Recipe, read_material
-from anselect.training.engine_export_graph import Limits
+from anselect.training.engine_export_rounding import Limits
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from anselect.records import Question
 from anselect.text.steps import TextSteps
 from anselect.training.engine_export_bert import build_bert
 from anselect.training.engine_export_drift import Drift, largest_difference, measure_drift
-from anselect.training.engine_export_graph import ChannelLimits
+from anselect.training.engine_export_rounding import ChannelLimits
 from anselect.training.engine_export_source import Source
 from anselect.training.engine_export_torch import trace_network
 from anselect.training.prepare import TRAIN_SPLITS

@@ -15,9 +15,10 @@ import numpy as np
 
 from anselect.engine.session import OUTPUT
 from anselect.modeling.heads import COSINE_SCALE
-from anselect.training.engine_export_graph import BOOL, INT64, ChannelLimits, Floats, Graph
+from anselect.training.engine_export_graph import BOOL, INT64, Graph
 from anselect.training.engine_export_layers import BertParts, ExitGate, HeadLayer, Layer, Products, embed
 from anselect.training.engine_export_questions import build_question_first
+from anselect.training.engine_export_rounding import ChannelLimits, Floats
 
 MASKS: Final = ("question_mask", "candidate_mask")
 
@@ -85,7 +86,7 @@ def _logit(
     if parts.match:
         return _match_logit(products.graph, parts, head[-1].name, hidden, pooled, masks)
     for layer in head[:-1]:
-        pooled = products.graph.add(layer.activation, products.dense(pooled, layer.name, single=True))
+        pooled = products.graph.add(layer.activation, products.dense(pooled, layer.name))
     return _folded_logit(products.graph, parts, head[-1].name, pooled)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anselect.training.engine_export_graph import MICROSOFT, ChannelLimits, Floats, Graph, round_weights
+from anselect.training.engine_export_graph import MICROSOFT, Graph, round_weights
+from anselect.training.engine_export_rounding import ChannelLimits, Floats, plan_rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,12 @@ class Products:
     weights: Mapping[str, Floats]
     limits: Mapping[str, ChannelLimits] | None
 
-    def dense(self, hidden: str, *names: str, single: bool = False) -> str:
-        """Multiply once for all the named weights: they read the same activations.
-
-        `single` says that there may be one row only: 32-bit products take another way for one row than for several,
-        so that such a product is all in 8 bits.
-        """
+    def dense(self, hidden: str, *names: str) -> str:
+        """Multiply once for all the named weights: they read the same activations."""
         weight = np.concatenate([self.weights[f"{name}.weight"].T for name in names], axis=1)
         bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
         if self.limits is not None:
-            limits = self.limits[names[0]]
-            if single:
-                return self.graph.dense(hidden, weight, bias, limits.range())
-            return self.graph.mixed_dense(hidden, weight, bias, limits)
+            return self.graph.dense(hidden, weight, bias, plan_rounding(self.limits[names[0]]))
         product = self.graph.add("MatMul", hidden, self.graph.constant(weight))
         return self.graph.add("Add", product, self.graph.constant(bias))
 
@@ -99,12 +93,12 @@ class Layer:
         graph = self.products.graph
         if first_only:
             asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
-            query = self.products.dense(asked, self._names[0], single=True)
+            query = self.products.dense(asked, self._names[0])
             key, value = graph.split(self.products.dense(hidden, *self._names[1:]), 2)
         else:
             asked = hidden
             query, key, value = graph.split(self.project(hidden), 3)
-        return self.behind_attention(asked, self.attend(query, key, value), single=first_only)
+        return self.behind_attention(asked, self.attend(query, key, value))
 
     @property
     def _names(self) -> list[str]:
@@ -119,14 +113,12 @@ class Layer:
         heads = self.parts.heads
         return self.products.graph.add("MultiHeadAttention", query, key, value, domain=MICROSOFT, num_heads=heads)
 
-    def behind_attention(self, asked: str, read: str, *, single: bool = False) -> str:
+    def behind_attention(self, asked: str, read: str) -> str:
         """Return the layer's output for tokens and what they have read; any number of axes before the last."""
-        change = self.products.dense(read, f"{self.prefix}attention.output.dense", single=single)
+        change = self.products.dense(read, f"{self.prefix}attention.output.dense")
         attended = self._add(asked, change, "attention.")
-        inner = self.products.dense(attended, f"{self.prefix}intermediate.dense", single=single)
-        change = self.products.dense(
-            self.products.graph.add("Gelu", inner), f"{self.prefix}output.dense", single=single
-        )
+        inner = self.products.dense(attended, f"{self.prefix}intermediate.dense")
+        change = self.products.dense(self.products.graph.add("Gelu", inner), f"{self.prefix}output.dense")
         return self._add(attended, change, "")
 
     def _add(self, hidden: str, change: str, where: str) -> str:

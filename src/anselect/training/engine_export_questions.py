@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from anselect.engine.session import CANDIDATES, MEMORY, OUTPUT, OWNERS, QUESTIONS, STATES
-from anselect.training.engine_export_graph import FLOAT, INT64, ChannelLimits, Graph, Shaped
+from anselect.training.engine_export_graph import FLOAT, INT64, Graph, Shaped
 from anselect.training.engine_export_layers import BertParts, Layer, Products, embed
+from anselect.training.engine_export_rounding import ChannelLimits
 
 Upper = Callable[[Products, str], str]
 """From (rows, tokens, width) behind the lower layers to a logit for each row."""

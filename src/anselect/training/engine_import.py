@@ -7,7 +7,7 @@ The graph is ours (`engine_export_bert.py`): its products and norms stand in a k
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.cross_encoder import AnswerSelectionConfig, AnswerSelectionModel
 from anselect.modeling.rankers import CrossEncoderRanker, TrainedRanker, load_ranker
 from anselect.text.steps import TextSteps
+from anselect.training.engine_export_rounding import Rounding
 
 SPECIALS: Final = {
     "unk_token": "[UNK]",
@@ -107,13 +108,30 @@ class _Graph:
                 yield [self.constants[name] for name in node.input if name in self.constants]
 
     def products(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield (out, in) weight and bias of each 8-bit product, the channels that stand apart put back."""
-        apart = iter(list(self.stored("MatMul")))
-        picked = [each for each in self.stored("Gather") if len(each) == 1 and each[0].ndim == 1]
-        for (rounded, _, scales, _, bias), rows in zip(self.stored(PRODUCT), picked, strict=True):
-            weight = rounded.astype(np.float32) * scales
-            weight[rows[0]] += next(apart)[0]
+        """Yield (out, in) weight and bias of each 8-bit product, the parts of wide channels put together again."""
+        maker = {node.output[0]: node for node in self.nodes}
+        apart = dict(self._apart(maker))
+        for node in self.nodes:
+            if node.op_type != PRODUCT:
+                continue
+            rounded, step, scales, zero, bias = (self.constants[each] for each in node.input if each in self.constants)
+            plan = Rounding(step, zero, np.array([], dtype=np.int64), np.array([], dtype=np.float32))
+            if (reading := maker[node.input[0]]).op_type == "Concat":
+                shifted = maker[maker[reading.input[1]].input[0]]
+                channels = self.constants[maker[shifted.input[0]].input[1]]
+                plan = replace(plan, channels=channels, shifts=self.constants[shifted.input[1]])
+                bias = bias + plan.rests @ rounded[-len(channels) :] * scales
+            weight = plan.gather(rounded) * scales
+            for rows, values in apart.get(node.output[0], ()):
+                weight[rows] += values
             yield weight.T, bias
+
+    def _apart(self, maker: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[NDArray[np.int64], Floats]]]]:
+        """Yield products whose widest channels are multiplied in 32 bits, as the first engines had it."""
+        for node in self.nodes:
+            if node.op_type == "Add" and (second := maker.get(node.input[1])) and second.op_type == "MatMul":
+                rows = self.constants[maker[second.input[0]].input[1]]
+                yield node.input[0], [(rows, self.constants[second.input[1]])]
 
     def heads(self) -> list[tuple[Floats, Floats]]:
         """Return weight and bias of the logit and, behind it, of the first guess where there is one.

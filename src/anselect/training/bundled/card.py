@@ -23,8 +23,7 @@ Gives a question and a candidate answer a score: the chance that the candidate a
 the sentences, passages or comments that a search has found; English; runs on onnxruntime without PyTorch.
 
 * Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0), mean pooling, one logit;
-  8-bit products, except for the channels with the widest ranges. In the three lowest layers a question does not see its
-  candidate and is read once for all of them{exit}.
+  8-bit products{exit}.
 * Training, first passages, then benchmarks: sentences of SQuAD 1.1 (part of train, dev), SQuAD 2.0 dev, SQuADShifts
   (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
   the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence

@@ -140,13 +140,15 @@ MIXTURE: Final = Mixture(
         ),
         Source("ordinary", "written", ListPlan(400, negatives=4), advice=1.0),
         Source(GROUPS, "written", ListPlan(900, negatives=4), advice=1.0),
+        Source(GROUPS, "written", ListPlan(1000, negatives=4), turn=1, advice=1.0),
         Source("wikiqa", "train", ListPlan(300, positives=2, negatives=5), advice=0.5, cosine=0.25),
         Source(
             "wikiqa", "train", ListPlan(873, positives=2, negatives=5, answerable=True), turn=1, advice=0.5, cosine=0.25
         ),
         Source("trecqa", "train-all", ListPlan(1229, positives=2, negatives=5), advice=0.35, cosine=0.75),
+        Source("trecqa", "train-all", ListPlan(800, positives=3, negatives=10), turn=1, cosine=1.0),
         Source("semeval2016", "train-part2", ListPlan(379, positives=3, negatives=3), cosine=1.0),
-        Source("insuranceqa", "train", ListPlan(600, positives=1, negatives=3), cosine=1.0),
+        Source("insuranceqa", "train", ListPlan(300, positives=1, negatives=3), cosine=1.0),
         Source("squad11-train-part", "train", ListPlan(200), "spans"),
         Source("squad20-dev", "dev", ListPlan(100), "spans"),
         Source("squadshifts-new-wiki", "test", ListPlan(200), "spans"),

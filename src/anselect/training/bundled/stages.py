@@ -22,8 +22,8 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "distil": {"learning_rate": 5e-5, "epochs": 1, "frozen_layers": 1, "loss": "distillation", "label_weight": 0.0},
     "adviser": {"learning_rate": 4e-5, "epochs": 1, "frozen_layers": 6, "encoder_dropout": 0.0},
     "lesson": {
-        "learning_rate": 5e-5,
-        "epochs": 1,
+        "learning_rate": 1.2e-4,
+        "epochs": 2,
         "frozen_layers": 1,
         "loss": "distillation",
         "label_weight": 0.0,
