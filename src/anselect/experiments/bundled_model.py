@@ -27,7 +27,7 @@ from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import RECORD, leave_each_out
-from anselect.training.bundled.mean_model import LESSON_SHARES, TAUGHT_SHARES, choose_mean
+from anselect.training.bundled.mean_model import LESSON_COST, LESSON_SHARES, TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
@@ -55,7 +55,7 @@ def build(
     plan = Build(work)
     first = start or _first_engine(plan)
     run = lesson(plan, advice or train_adviser(plan), first)
-    learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES)
+    learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES, LESSON_COST)
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
     _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")), _known_metrics(first))

@@ -110,7 +110,6 @@ class _Graph:
     def products(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield (out, in) weight and bias of each 8-bit product, the parts of wide channels put together again."""
         maker = {node.output[0]: node for node in self.nodes}
-        apart = dict(self._apart(maker))
         for node in self.nodes:
             if node.op_type != PRODUCT:
                 continue
@@ -121,17 +120,7 @@ class _Graph:
                 channels = self.constants[maker[shifted.input[0]].input[1]]
                 plan = replace(plan, channels=channels, shifts=self.constants[shifted.input[1]])
                 bias = bias + plan.rests @ rounded[-len(channels) :] * scales
-            weight = plan.gather(rounded) * scales
-            for rows, values in apart.get(node.output[0], ()):
-                weight[rows] += values
-            yield weight.T, bias
-
-    def _apart(self, maker: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[NDArray[np.int64], Floats]]]]:
-        """Yield products whose widest channels are multiplied in 32 bits, as the first engines had it."""
-        for node in self.nodes:
-            if node.op_type == "Add" and (second := maker.get(node.input[1])) and second.op_type == "MatMul":
-                rows = self.constants[maker[second.input[0]].input[1]]
-                yield node.input[0], [(rows, self.constants[second.input[1]])]
+            yield (plan.gather(rounded) * scales).T, bias
 
     def heads(self) -> list[tuple[Floats, Floats]]:
         """Return weight and bias of the logit and, behind it, of the first guess where there is one.

@@ -60,3 +60,14 @@ def test_chosen_once(run: Path, tmp_path: Path) -> None:
 def test_model_without_guesses_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected a cross-encoder that makes first guesses"):
         choose_exit(save_model(tmp_path / "plain", 1), SETS, tmp_path / "exit")
+
+
+def test_an_exit_that_does_not_pay_is_taken_away(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anselect.training.bundled.exit_limit.WORTH", 1.0)
+    folder = choose_exit(run, SETS, tmp_path / "exit")
+    record = json.loads((folder / "exit.json").read_text())
+    assert (record["chosen"], record["layer"]) == (0.0, 1)
+    ranker = load_ranker(folder / "model")
+    assert isinstance(ranker, CrossEncoderRanker)
+    assert (ranker.model.config.exit_layer, ranker.model.config.exit_below) == (0, None)
+    assert measure_sets(SETS, scorer(ranker)) == pytest.approx(record["tried"][0]["dev"])

@@ -30,11 +30,13 @@ SHORT: Final = 64
 """Pairs of more tokens are read to the end: forums' and customers' answers show late what they say."""
 ALLOWED: Final = 0.001
 """How much of the mean figure an exit may cost."""
+WORTH: Final = 0.2
+"""Of a smaller share nobody would see anything in the speed: such a model reads all to the end."""
 RECORD: Final = "exit.json"
 
 
 def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
-    """Set the limit of a run's model by dev figures, and write the model into `folder`; return it.
+    """Set the limit of a run's model by dev figures, or take its exit away; write it into `folder` and return that.
 
     What was tried stands in `exit.json`, which comes last: a folder with it is whole and is not made again.
     """
@@ -57,13 +59,17 @@ def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
         tried.append({"share": share, **_figures(sets, np.where(guesses < limit, guesses - shift, whole))})
         if tried[-1]["mean"] >= tried[0]["mean"] - ALLOWED:
             best = (share, limit, shift)
-    if best is not None:
+    layer = ranker.model.config.exit_layer
+    if best is None or best[0] < WORTH:
+        best = None
+        ranker.model.remove_exit()
+    else:
         _set_limit(ranker, best[1], best[2])
     ranker.save(folder / "model")
     with write_text(folder / RECORD) as file:
         json.dump(
             {
-                "layer": ranker.model.config.exit_layer,
+                "layer": layer,
                 "tokens": SHORT,
                 "chosen": best[0] if best else 0.0,
                 "tried": tried,
