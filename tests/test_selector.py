@@ -118,19 +118,23 @@ def test_load_of_an_unknown_model_names_it() -> None:
         anselect.load("runs/none")
 
 
+ODD = ["", "\0\ud800", "🙂" * 50, "[SEP] [CLS] [MASK]", "Bobby Vinton sang Blue Velvet"]
+STUFFED = "blue velvet sang who " * 400
+
+
 def test_bundled_model_ranks_odd_texts_too() -> None:
-    odd = [
-        "",
-        "\0\ud800",
-        "🙂" * 50,
-        "[SEP] [CLS] [MASK]",
-        "Bobby Vinton sang Blue Velvet",
-        "blue velvet sang who " * 400,
-    ]
-    ranking = anselect.load().rank("who sang blue velvet", odd)
+    ranking = anselect.load().rank("who sang blue velvet", ODD)
     assert ranking[0].text == "Bobby Vinton sang Blue Velvet"
     assert all(0 < place.score < 1 for place in ranking)
+    assert ranking.cut_candidates == 0
+    ranking = anselect.load().rank("who sang blue velvet", [*ODD, STUFFED])
+    assert all(0 < place.score < 1 for place in ranking)
     assert ranking.cut_candidates == 1
+
+
+@pytest.mark.xfail(strict=True, reason="the third bundled model likes the question's words said over and over")
+def test_a_text_stuffed_with_the_question_s_words_does_not_stand_first() -> None:
+    assert anselect.load().rank("who sang blue velvet", [*ODD, STUFFED])[0].text != STUFFED
 
 
 def test_long_candidates_can_be_read_in_windows() -> None:

@@ -37,7 +37,7 @@ the sentences, passages or comments that a search has found; English; runs on on
   (`Ranking.best(min_score=…)`).
 * Limits: English only; reads {max_tokens} word pieces of question and candidate together (the rest is cut and counted,
   or read in windows); does not know whether a statement is true; shared words still count for much, see the hard
-  questions.
+  questions; a text that says the question's words over and over can stand before a short right answer.
 """
 NOTE: Final = """\
 Ties count as a draw of lots. Cosine: the untouched encoder's; the plainer hard questions were written until it got
