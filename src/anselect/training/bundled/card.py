@@ -32,7 +32,9 @@ the sentences, passages or comments that a search has found; English; runs on on
   lists written for it, taught by a cross-encoder on all-mpnet-base-v2 (Apache-2.0) that was trained on them as well.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
-* Made by `make model`; every seed is 0 unless a member of the mean says otherwise.
+* Made by `python -m anselect.experiments.bundled_model build --start` from the second bundled model, the work of the
+  stages before; `make model` runs all stages from the encoder, and gives other bytes. Every seed is 0 unless a member
+  of the mean says otherwise.
 * Intended use: putting candidates in order, and saying "none of these" below a score of your choice
   (`Ranking.best(min_score=…)`).
 * Limits: English only; reads {max_tokens} word pieces of question and candidate together (the rest is cut and counted,
