@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import typer
@@ -27,14 +28,21 @@ from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
 from anselect.training.bundled.leave_out import RECORD, leave_each_out
-from anselect.training.bundled.mean_model import LESSON_COST, LESSON_SHARES, TAUGHT_SHARES, choose_mean
 from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
+from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt, distil, lesson, lesson_start, member, train_adviser, transfer
+from anselect.training.bundled.stages import lesson, revise, train_adviser, untouched
 from anselect.training.module_command import run_command
 
-MEMBERS: Final = 2
+RECORDS: Final = {
+    "leave_out": RECORD,
+    "learnt": f"learnt/{MEAN_RECORD}",
+    "exit": f"exit/{EXIT_RECORD}",
+    "adviser_audit": "adviser.audit.json",
+    "lesson_audit": "lesson.audit.json",
+}
+"""What a building leaves in its folder and is told in metrics.json."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a stopped building goes on from there.")]
@@ -44,35 +52,20 @@ Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a sto
 def build(
     work: Work = Path("runs/bundled"),
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
-    start: Annotated[
-        Path | None, typer.Option(help="An engine folder in 8 bits to go on from; default: train one from the encoder.")
-    ] = None,
     advice: Annotated[
         Path | None, typer.Option(help="What a larger model has said (keep-advice); default: train one and ask it.")
     ] = None,
 ) -> None:
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
-    first = start or _first_engine(plan)
-    run = lesson(plan, advice or train_adviser(plan), first)
-    learnt = choose_mean([run], lesson_start(plan, first), dev_sets(plan), work / "learnt", LESSON_SHARES, LESSON_COST)
+    teacher = advice or train_adviser(plan)
+    first = lesson(plan, teacher)
+    learnt = choose_mean([first, revise(plan, first, teacher)], untouched(plan), dev_sets(plan), work / "learnt")
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
-    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")), _known_metrics(first))
+    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
-
-
-def _first_engine(plan: Build) -> Path:
-    """Return the engine that the larger model's lesson begins with: taught by itself and its encoder's cosine."""
-    engine = plan.folder / "engine-first"
-    if not (engine / MODEL).is_file():
-        transferred = transfer(plan)
-        members = [adapt(member(plan, number), transferred) for number in range(MEMBERS)]
-        mean = choose_mean(members, transferred, dev_sets(plan), plan.folder / "mean")
-        taught = choose_mean([distil(plan, mean)], mean, dev_sets(plan), plan.folder / "taught", TAUGHT_SHARES)
-        finish_model(member(plan, 0), taught, engine, "adapt")
-    return engine
 
 
 @app.command()
@@ -102,50 +95,23 @@ def measure(
     work: Work = Path("runs/bundled"),
     output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = BUNDLED,
 ) -> None:
-    """Measure the engine folder again and write its card anew."""
-    known = _known_metrics(output)
-    _describe(Build(work), output, known["finish"], known)
+    """Measure the engine folder again and write its card anew; what a building recorded and is gone since, stays."""
+    known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
+    _describe(Build(work), output, known["finish"], {name: known[name] for name in RECORDS if name in known})
 
 
-def _known_metrics(engine: Path) -> dict[str, Any]:
-    """Return what stands beside an engine; nothing where it was not measured."""
-    path = engine / "metrics.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-
-
-def _describe(plan: Build, output: Path, finished: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    """Measure, and write metrics.json, the reliability diagram and the card beside the model.
-
-    `before` are the metrics of the engine that the building began with: what was recorded then is part of the story.
-    """
-    audits = [
-        "transfer.audit.json",
-        *(f"member-{number}/adapt.audit.json" for number in range(MEMBERS)),
-        "distil.audit.json",
-        "adviser.audit.json",
-        "lesson.audit.json",
-    ]
+def _describe(
+    plan: Build, output: Path, finished: Mapping[str, Any], known: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Measure, and write metrics.json, the reliability diagram and the card beside the model."""
     metrics = {
-        **{name: before[name] for name in ("leave_out", "mean", "taught", "learnt", "exit") if name in before},
+        **known,
         **measure_engine(plan, output),
         "finish": finished,
         "max_tokens": read_manifest(output).max_tokens,
         "sha256": file_sha256(output / MODEL),
         "bytes": (output / MODEL).stat().st_size,
-        **_records(
-            plan.folder,
-            {
-                "leave_out": RECORD,
-                "mean": f"mean/{MEAN_RECORD}",
-                "taught": f"taught/{MEAN_RECORD}",
-                "learnt": f"learnt/{MEAN_RECORD}",
-                "exit": f"exit/{EXIT_RECORD}",
-            },
-        ),
-        "audit": {
-            **before.get("audit", {}),
-            **_records(plan.folder, {name.removesuffix(".audit.json"): name for name in audits}),
-        },
+        **_records(plan.folder),
     }
     bins = [Bin(**each) for each in finished["bins"]]
     save_figure(
@@ -157,9 +123,10 @@ def _describe(plan: Build, output: Path, finished: Mapping[str, Any], before: Ma
     typer.echo(json.dumps(metrics["sets"], indent=2))
 
 
-def _records(folder: Path, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return what those of the JSON files hold that are there."""
-    return {name: json.loads((folder / file).read_text()) for name, file in files.items() if (folder / file).is_file()}
+def _records(folder: Path) -> dict[str, Any]:
+    """Return what a building has recorded."""
+    found = {name: folder / file for name, file in RECORDS.items()}
+    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items() if path.is_file()}
 
 
 if __name__ == "__main__":

@@ -70,20 +70,3 @@ def test_the_best_mean_is_not_bought_with_one_set(tmp_path: Path, monkeypatch: p
         0.5,
         0.25,
     ]
-
-
-def test_a_lesson_may_cost_the_benchmarks_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, start = save_model(tmp_path / "run", 1), save_model(tmp_path / "start", 2)
-    figures = iter(
-        [
-            {"wikiqa": 0.79, "trecqa": 0.81, "hard": 0.9},
-            {"wikiqa": 0.78, "trecqa": 0.8395, "hard": 0.4},
-            {"wikiqa": 0.80, "trecqa": 0.82, "hard": 0.1},
-        ]
-    )
-    monkeypatch.setattr("anselect.training.bundled.mean_model.measure_sets", lambda *_: next(figures))
-    folder = choose_mean([run], start, SETS, tmp_path / "mean", (0.0, 0.5, 1.0), cost=0.001)
-    assert json.loads((folder / "mean.json").read_text())["chosen"] == 0.5
-    kept = load_ranker(folder / "model").model.state_dict()
-    for name, weights in mean_model({run: 0.5, start: 0.5}).model.state_dict().items():
-        torch.testing.assert_close(kept[name], weights)

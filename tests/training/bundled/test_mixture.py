@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from anselect.records import Candidate, Question
-from anselect.training.bundled.mixture import ListPlan, Shares, sample_lists, span_lists
+from anselect.training.bundled import mixture
+from anselect.training.bundled.mixture import ListPlan, Shares, sample_lists, shuffled, span_lists
 
 NEVER = Shares(0, 0, 0, 0, 0, 0)
 
@@ -91,3 +94,14 @@ def test_unanswerable_question_has_wrong_candidates_only() -> None:
     (drawn,) = span_lists([passage(0, answerable=False)], ListPlan(1), random.Random(0))
     assert texts(drawn, 1) == set()
     assert len(texts(drawn, 0)) == 3
+
+
+def test_stuffed_texts_are_wrong_and_full_stops_go_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixture, "STUFFED", 1.0)
+    monkeypatch.setattr(mixture, "WITHOUT_STOP", 1.0)
+    own = passage(1)
+    drawn = shuffled(own, own.candidates, random.Random(0))
+    assert texts(drawn, 1) == {text.rstrip(".") for text in texts(own, 1)}
+    (made,) = texts(drawn, 0) - {text.rstrip(".") for text in texts(own, 0)}
+    assert set(made.split()) == set(own.text.rstrip("?").split())
+    assert len(made.split()) >= 2 * len(own.text.split())

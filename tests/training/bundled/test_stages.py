@@ -4,46 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import anselect
-from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import read_questions
-from anselect.errors import DataError, UsageError
-from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.errors import DataError
+from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
 from anselect.training.bundled.advice import advise, keep_advice
 from anselect.training.bundled.data import Build, Mixture, Source, write_stage
 from anselect.training.bundled.logits import as_logits
+from anselect.training.bundled.mean_model import mean_model
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import SETTINGS, adapt, distil, lesson, train_adviser, transfer
-from anselect.training.bundled.teacher import LABEL_LOGIT, write_taught
-from anselect.training.engine_export import Calibration, export_engine
-from anselect.training.engine_export_source import load_source
+from anselect.training.bundled.stages import SETTINGS, lesson, revise, train_adviser, untouched
+from anselect.training.bundled.teacher import LABEL_LOGIT, LONE_LABEL_LOGIT, write_taught
 from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel"
 MIXTURE = Mixture(
-    transfer=(Source("squad11-dev", "dev", ListPlan(8), "spans"),),
-    adapt=(Source("wikiqa", "train", ListPlan(8)),),
-    distil=(Source("wikiqa", "train", ListPlan(8), cosine=0.5), Source("squad11-dev", "dev", ListPlan(4), "spans")),
     adviser=(
         Source("forum", "written", ListPlan(6, positives=2), levelled=True),
         Source("wikiqa", "train", ListPlan(8)),
     ),
     lesson=(
-        Source("forum", "written", ListPlan(6, positives=2), advice=1.0, levelled=True),
-        Source("wikiqa", "train", ListPlan(8), advice=0.5),
+        Source("forum", "written", ListPlan(6, positives=2), advice=True, levelled=True),
+        Source("wikiqa", "train", ListPlan(8), advice=True, cosine=0.5),
         Source("squad11-dev", "dev", ListPlan(4), "spans"),
+        Source("squad11-dev", "dev", ListPlan(4, negatives=2), "passages"),
     ),
-    dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)),),
+    dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
-    replayed=4,
 )
+TITLES = ("Books", "Clocks", "Lamps", "Ships")
 
 
 def write_wikiqa(path: Path, numbers: Sequence[int]) -> None:
@@ -51,7 +48,7 @@ def write_wikiqa(path: Path, numbers: Sequence[int]) -> None:
     for number in numbers:
         right = f"bell made the red clock and the old lamp {number}"
         for place, (text, label) in enumerate([(right, 1), (f"the ship {number} is old", 0), ("rome", 0)]):
-            rows.append(f"Q{number}\twho made the clock {number}\tD\tT\tD-{place}\t{text}\t{label}")
+            rows.append(f"Q{number}\twho made the clock {number}\tD\tBooks\tD-{place}\t{text}\t{label}")
     path.write_text("\n".join(rows) + "\n")
 
 
@@ -69,9 +66,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "question": f"Who made the book {number}?",
             "context": f"The book {number} is red. It was made by Bell{number} in Rome. The ship is old.",
             "answers": [{"text": f"Bell{number}", "start": len(f"The book {number} is red. It was made by ")}],
-            "title": "Books",
+            "title": TITLES[number % len(TITLES)],
         }
-        for number in range(8)
+        for number in range(16)
     ]
     lines = "".join(json.dumps(passage) + "\n" for passage in passages)
     (root / "transfer" / "squad11_dev.jsonl.gz").write_text(lines)  # read by content: plain text will do
@@ -80,99 +77,108 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(data: Path, folder: Path, *, leave_out: tuple[str, ...] = ()) -> Build:
-    return Build(folder, MIXTURE, str(data / "bert"), leave_out=leave_out, data_dir=data, max_tokens=32)
+    bert = str(data / "bert")
+    return Build(folder, MIXTURE, bert, adviser=bert, exit_layer=1, leave_out=leave_out, data_dir=data, max_tokens=32)
+
+
+@pytest.fixture(autouse=True)
+def tiny_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETTINGS["adviser"], "frozen_layers", 1)
 
 
 def test_what_is_evaluated_is_not_learnt_and_counted(data: Path, tmp_path: Path) -> None:
-    files = write_stage(build(data, tmp_path), "adapt")
+    files = write_stage(build(data, tmp_path), "adviser")
     asked = {question.text.lower().rstrip("?") for question in read_questions(files.train)}
     assert not any("clock 21" in text for text in asked)
     assert {text for text in asked if "clock" in text} >= {"who made the clock 1", "who made the clock 5"}
-    counts = json.loads((tmp_path / "adapt.audit.json").read_text())
+    counts = json.loads((tmp_path / "adviser.audit.json").read_text())
     assert counts["wikiqa test"]["equal_questions"] == 1
 
 
 def test_files_are_the_same_each_time_and_kept_once_written(data: Path, tmp_path: Path) -> None:
-    first, again = (write_stage(build(data, tmp_path / name), "transfer") for name in ("a", "b"))
+    first, again = (write_stage(build(data, tmp_path / name), "lesson") for name in ("a", "b"))
     assert first.train.read_bytes() == again.train.read_bytes()
     first.train.write_text("kept")
-    assert write_stage(build(data, tmp_path / "a"), "transfer").train.read_text() == "kept"
+    assert write_stage(build(data, tmp_path / "a"), "lesson").train.read_text() == "kept"
 
 
 def test_set_that_is_left_out_is_neither_learnt_nor_chosen_by(data: Path, tmp_path: Path) -> None:
-    mixture_files = write_stage(build(data, tmp_path, leave_out=("wikiqa", "semeval")), "adapt")
-    assert not any("clock" in question.text for question in read_questions(mixture_files.train))
-    assert mixture_files.dev.read_text() == ""
+    files = write_stage(build(data, tmp_path, leave_out=("wikiqa", "semeval")), "lesson")
+    assert not any("clock" in question.text for question in read_questions(files.train))
+    assert all(question.id.startswith("squad11-dev-") for question in read_questions(files.dev))
 
 
-def test_both_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> None:
+def test_documents_that_are_measured_on_are_not_learnt(data: Path, tmp_path: Path) -> None:
+    files = write_stage(build(data, tmp_path), "lesson")
+    learnt = {title for question in read_questions(files.train) if (title := question.metadata.get("document_title"))}
+    measured = {
+        question.metadata["document_title"]
+        for question in read_questions(files.dev)
+        if question.id.startswith("squad11-dev-")
+    }
+    assert learnt
+    assert measured
+    assert not learnt & measured
+
+
+def test_the_teacher_is_the_larger_model_with_labels_and_where_it_counts_the_cosine(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
     own = build(data, tmp_path)
-    adapted = adapt(own, transfer(own))
-    assert json.loads((adapted / "metrics.json").read_text())["recipe"] == "bundled-adapt"
-    assert (tmp_path / "transfer" / "metrics.json").is_file()
-    ranking = anselect.load(adapted).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
+    adviser = train_adviser(own)
+    files = write_stage(own, "lesson")
+    taught = list(read_questions(write_taught(own, "lesson", files, adviser).train))
+    scores = anselect.load(adviser).score_questions(list(read_questions(files.train))).scores
+    moved = dict.fromkeys("0123", 0.0)
+    for question, known in zip(taught, scores, strict=True):
+        source = question.id.split("-")[0]
+        for candidate, logit in zip(question.candidates, as_logits(known), strict=True):
+            weight = LABEL_LOGIT if source in "01" else LONE_LABEL_LOGIT
+            expected = (logit if source in "01" else 0.0) + (weight if candidate.label else -weight)
+            moved[source] = max(moved[source], abs(float(candidate.metadata[TEACHER]) - expected))
+    assert moved["0"] < 1e-3 < moved["1"]
+    assert moved["2"] == moved["3"] == 0.0
+
+
+def test_all_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    adviser = train_adviser(own)
+    first = lesson(own, adviser)
+    run = revise(own, first, adviser)
+    assert [json.loads((each / "metrics.json").read_text())["seed"] for each in (first, run)] == [0, 1]
+    weights, revised = (load_ranker(model_folder(each)).model.state_dict() for each in (first, run))
+    frozen = "encoder.embeddings.word_embeddings.weight"
+    assert torch.equal(weights[frozen], revised[frozen])
+    assert any(not torch.equal(weights[name], revised[name]) for name in weights)
+    ranking = anselect.load(run).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
     assert len(ranking) == 2
 
 
-def test_the_teacher_is_the_model_with_labels_and_where_it_counts_the_cosine(data: Path, tmp_path: Path) -> None:
+def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:
     own = build(data, tmp_path)
-    model = transfer(own)
-    files = write_stage(own, "distil")
-    taught = list(read_questions(write_taught(own, "distil", model, files).train))
-    scores = anselect.load(model).score_questions(list(read_questions(files.train))).scores
-    moved = {"0": 0.0, "1": 0.0}
-    for question, known in zip(taught, scores, strict=True):
-        for candidate, logit in zip(question.candidates, as_logits(known), strict=True):
-            expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
-            source = question.id.split("-")[0]
-            moved[source] = max(moved[source], abs(float(candidate.metadata[TEACHER]) - expected))
-    assert moved["1"] < 1e-3 < moved["0"]
+    taught = read_questions(write_taught(own, "lesson", write_stage(own, "lesson"), None).train)
+    forum = [question for question in taught if question.id.startswith("0-")]
+    logits = {float(each.metadata[TEACHER]) for question in forum for each in question.candidates}
+    assert logits == {LONE_LABEL_LOGIT, -LONE_LABEL_LOGIT}
 
 
-def test_what_was_taught_is_learnt(data: Path, tmp_path: Path) -> None:
+def test_the_lesson_begins_at_the_cosine_and_has_a_mean_with_its_start(data: Path, tmp_path: Path) -> None:
     own = build(data, tmp_path)
-    run = distil(own, transfer(own))
-    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-distil"
-
-
-def test_the_last_lesson_mixes_the_own_logits_with_a_larger_models_source_by_source(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(SETTINGS["adviser"], "frozen_layers", 1)
-    own = replace(build(data, tmp_path), adviser=str(data / "bert"), exit_layer=1)
-    dev = list(read_questions(write_stage(own, "transfer").dev))
-    calibration = Calibration("tiny", dev, dev, PROTOCOLS["answerable"])
-    export_engine(load_source(transfer(own)), tmp_path / "engine", calibration=calibration, max_drift=1.0)
-    adviser = train_adviser(own)
-    run = lesson(own, adviser, tmp_path / "engine")
-    assert json.loads((run / "metrics.json").read_text())["recipe"] == "bundled-lesson"
-    files = write_stage(own, "lesson")
-    lists = list(read_questions(files.train))
-    small, large = (anselect.load(model).score_questions(lists).scores for model in (tmp_path / "engine", adviser))
-    taught = read_questions(write_taught(own, "lesson", tmp_path / "engine", files, adviser).train)
-    shares = {"0": 1.0, "1": 0.5, "2": 0.0}
-    seen = set()
-    for question, first, second in zip(taught, small, large, strict=True):
-        share = shares[question.id.split("-")[0]]
-        seen.add(share)
-        for candidate, logit in zip(
-            question.candidates, (1 - share) * as_logits(first) + share * as_logits(second), strict=True
-        ):
-            expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
-            assert float(candidate.metadata[TEACHER]) == pytest.approx(expected, abs=1e-3)
-    assert seen == {0.0, 0.5, 1.0}
-
-
-def test_advice_needs_an_adviser(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    with pytest.raises(UsageError, match="larger model"):
-        write_taught(own, "lesson", transfer(own), write_stage(own, "lesson"))
+    run = lesson(own, None)
+    start = untouched(own)
+    mean = mean_model({run: 0.75, start: 0.25}).model.state_dict()
+    first, last = (load_ranker(model_folder(folder)).model.state_dict() for folder in (start, run))
+    assert any(not torch.equal(first[name], last[name]) for name in first)
+    for name, weights in mean.items():
+        torch.testing.assert_close(weights, 0.25 * first[name] + 0.75 * last[name])
 
 
 def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
     own = build(data, tmp_path)
-    run = transfer(own)
-    lists = list(read_questions(write_stage(own, "adapt").train))
+    run = train_adviser(own)
+    lists = list(read_questions(write_stage(own, "adviser").train))
     first = advise(run, lists, tmp_path / "advice")
     asked: list[int] = []
     monkeypatch.setattr(CrossEncoderRanker, "score", _counting(CrossEncoderRanker.score, asked))
@@ -184,8 +190,8 @@ def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monk
 
 def test_kept_advice_serves_without_the_model(data: Path, tmp_path: Path) -> None:
     own = build(data, tmp_path)
-    run = transfer(own)
-    lists = list(read_questions(write_stage(own, "adapt").train))
+    run = train_adviser(own)
+    lists = list(read_questions(write_stage(own, "adviser").train))
     kept = tmp_path / "advice.npz"
     assert keep_advice(run, lists[1:], tmp_path / "advice", kept) > 0
     for ours, theirs in zip(advise(kept, lists[1:], tmp_path), advise(run, lists[1:], tmp_path), strict=True):

@@ -12,6 +12,7 @@ from anselect.data.files import file_sha256, write_bytes
 from anselect.engine.score_cache import ScoreCache, score_key
 from anselect.errors import DataError
 from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.precision import fast_products
 from anselect.modeling.rankers import load_ranker
 from anselect.records import Question
 from anselect.training.bundled.logits import as_logits
@@ -40,7 +41,8 @@ def advise(adviser: Path, lists: Sequence[Question], folder: Path) -> list[list[
         keys = _keys(name, part)
         known = cache.get([key for own in keys for key in own])
         wanted = [place for place, own in enumerate(keys) if any(key not in known for key in own)]
-        scores = ranker.score([part[place] for place in wanted]).scores
+        with fast_products():
+            scores = ranker.score([part[place] for place in wanted]).scores
         new = {
             key: (float(logit), False)
             for place, own in zip(wanted, scores, strict=True)

@@ -172,6 +172,18 @@ def echo(question: str, chance: random.Random) -> str:
     return chance.choice(_ECHOES).format(question=asked[:1].lower() + asked[1:])
 
 
+def stuffed(question: str, chance: random.Random) -> str:
+    """Return a text that says the question's words over and over, as those do that are made to be found.
+
+    >>> stuffed("who made it?", random.Random(3))
+    'who made it who made it who made it'
+    """
+    words = _WORD.findall(question)[:12]
+    times = chance.choice([2, 3, 5, 8, 12])
+    ordered = words if chance.random() < 0.5 else chance.sample(words, len(words))
+    return " ".join(ordered * times)
+
+
 def _longest_shared(item: Answered) -> tuple[int, int] | None:
     """Find the longest run of the sentence's words that stand in the question too, clear of the answer."""
     asked = {word.lower() for word in _WORD.findall(item.question)}

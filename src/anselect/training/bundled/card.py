@@ -22,19 +22,17 @@ ABOUT: Final = """\
 Gives a question and a candidate answer a score: the chance that the candidate answers the question. Made for ranking
 the sentences, passages or comments that a search has found; English; runs on onnxruntime without PyTorch.
 
-* Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0), mean pooling, one logit;
-  8-bit products{exit}.
-* Training, first passages, then benchmarks: sentences of SQuAD 1.1 (part of train, dev), SQuAD 2.0 dev, SQuADShifts
-  (new Wikipedia, Amazon) and Quoref dev (CC BY-SA 4.0, CC BY 4.0), among them made-up ones that share words but lack
-  the answer; then the training parts of WikiQA (Microsoft Research Data License), TrecQA (train-all; no licence
-  named), SemEval-2016 (train part 2; free for research) and InsuranceQA (free for research); then the same and BoolQ's
-  passages (CC BY-SA 3.0) once more, taught by the model so far and its encoder's own cosine together; last the same and
-  lists written for it, taught by a cross-encoder on all-mpnet-base-v2 (Apache-2.0) that was trained on them as well.
+* Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0), one logit from the mean of
+  all tokens and the agreement of both sides; 8-bit products{exit}.
+* Training: a cross-encoder on all-mpnet-base-v2 (Apache-2.0) learnt the labels of all that follows; what it says, the
+  untouched encoder's cosine and the labels then taught this model. Sentences and whole passages of SQuAD 1.1 (part of
+  train, dev), SQuAD 2.0 dev, SQuADShifts (new Wikipedia, Amazon), Quoref dev and BoolQ (CC BY-SA 4.0 and 3.0, CC BY
+  4.0), among them made-up sentences that share words but lack the answer; the training parts of WikiQA (Microsoft
+  Research Data License), TrecQA (train-all; no licence named), SemEval-2016 (train part 2; free for research) and
+  InsuranceQA (free for research); lists written for it.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
-* Made by `python -m anselect.experiments.bundled_model build --start` from the second bundled model, the work of the
-  stages before; `make model` runs all stages from the encoder, and gives other bytes. Every seed is 0 unless a member
-  of the mean says otherwise.
+* Made by `make model` from the encoders, the data and seed 0.
 * Intended use: putting candidates in order, and saying "none of these" below a score of your choice
   (`Ranking.best(min_score=…)`).
 * Limits: English only; reads {max_tokens} word pieces of question and candidate together (the rest is cut and counted,
@@ -86,8 +84,8 @@ def _leave_out_table(left_out: Mapping[str, Mapping[str, Mapping[str, Any]]]) ->
     rows = [
         "## On what it has never seen",
         "",
-        "Models that never saw any text of a set, measured there: the same passages, then half of the other sets'",
-        "lists, taught by labels, the passages' model and the cosine in one stage; 32 bits.",
+        "Models that never saw any text of a set, measured there: half of the lists of all other sources, taught by",
+        "their labels and the cosine, without the larger model, which knows all sets; not rounded to 8 bits.",
         "",
         "| set | measure | model that never saw it | BM25 | cosine |",
         "|---|---|---|---|---|",

@@ -15,17 +15,13 @@ import torch
 
 from anselect.data.files import write_text
 from anselect.errors import UsageError
+from anselect.modeling.precision import fast_products
 from anselect.modeling.rankers import TrainedRanker
-from anselect.training.bundled.measure import HARD_FILES, NamedSet, mean_figure, measure_sets, scorer
+from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
 from anselect.training.engine_import import load_start
 
-START_SHARES: Final = (0.0, 0.25)
+START_SHARES: Final = (0.0, 0.1, 0.2, 0.3)
 """How much of the model that the others started from may stay in the mean."""
-TAUGHT_SHARES: Final = (0.0, 0.5, 1.0)
-"""The same where a teacher's scores were learnt: with 1.0 the lesson was in vain."""
-LESSON_SHARES: Final = (0.0, 0.2, 0.35, 0.5, 1.0)
-"""The same for the lesson of the larger model, which may cost the benchmarks next to nothing."""
-LESSON_COST: Final = 0.001
 MOST_LOST: Final = 0.035
 """How much of any set's figure a share may cost, against the first that was tried: the best mean must not be bought
 with one set."""
@@ -53,12 +49,10 @@ def choose_mean(
     sets: Sequence[NamedSet],
     folder: Path,
     start_shares: Sequence[float] = START_SHARES,
-    cost: float | None = None,
 ) -> Path:
     """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
 
-    What costs any set more than `MOST_LOST`, against the first share, is not kept. With `cost` another rule holds: the
-    benchmarks' mean figure (all sets but the hard questions) may fall by so much against the last share, the start.
+    What costs any set more than `MOST_LOST`, against the first share, is not kept.
 
     What was tried stands in `mean.json`, which comes last: a folder with it is whole and is not made again.
     """
@@ -66,12 +60,10 @@ def choose_mean(
         return folder
     tried: list[dict[str, Any]] = []
     for share in start_shares:
-        figures = measure_sets(sets, scorer(mean_model(_shares(runs, start, share))))
+        with fast_products():
+            figures = measure_sets(sets, scorer(mean_model(_shares(runs, start, share))))
         tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
-    if cost is None:
-        allowed = [each for each in tried if _most_lost(tried[0]["dev"], each["dev"]) <= MOST_LOST]
-    else:
-        allowed = [each for each in tried if _benchmarks(each["dev"]) >= _benchmarks(tried[-1]["dev"]) - cost]
+    allowed = [each for each in tried if _most_lost(tried[0]["dev"], each["dev"]) <= MOST_LOST]
     # Of equals the last: the more of the start, the less is forgotten.
     chosen = max(reversed(allowed), key=lambda each: float(each["mean"]))["start_share"]
     mean_model(_shares(runs, start, chosen)).save(folder / "model")
@@ -89,7 +81,3 @@ def _shares(runs: Sequence[Path], start: Path, share: float) -> dict[Path, float
 
 def _most_lost(before: Mapping[str, float], after: Mapping[str, float]) -> float:
     return max(before[name] - value for name, value in after.items())
-
-
-def _benchmarks(figures: Mapping[str, float]) -> float:
-    return mean_figure({name: value for name, value in figures.items() if name not in HARD_FILES})

@@ -16,6 +16,7 @@ from anselect.training.bundled.augment import (
     as_users_write,
     echo,
     in_other_words,
+    stuffed,
     with_answer,
     without_answer,
     without_topic,
@@ -57,6 +58,10 @@ class Shares:
     """A wrong candidate: the question said again."""
 
 
+STUFFED: Final = 0.04
+"""Of so many lists one candidate is the question's words said over and over."""
+WITHOUT_STOP: Final = 0.15
+"""In so many lists no candidate ends with a full stop."""
 HARD_SHARES: Final = Shares(
     other_answer=0.9,
     no_answer=0.6,
@@ -80,7 +85,7 @@ def sample_lists(questions: Sequence[Question], plan: ListPlan, chance: random.R
         kept = chance.sample(right, min(plan.positives, len(right)))
         kept += chance.sample(wrong, min(plan.negatives + plan.positives - len(kept), len(wrong)))
         if kept:
-            lists.append(_shuffled(question, kept, chance))
+            lists.append(shuffled(question, kept, chance))
     return lists
 
 
@@ -110,7 +115,7 @@ def span_lists(
             texts = _list_of(item, wrong, plan, chance, _Making(shares, pool, elsewhere, question, near))
         candidates = [Candidate(str(place), text, label) for place, (text, label) in enumerate(texts)]
         if candidates:
-            lists.append(_shuffled(question, candidates, chance))
+            lists.append(shuffled(question, candidates, chance))
     return lists
 
 
@@ -211,8 +216,21 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in text.lower().split() if len(word) > 3)
 
 
-def _shuffled(question: Question, candidates: Sequence[Candidate], chance: random.Random) -> Question:
+def shared_words(question: str, text: str) -> int:
+    """Count the longer words that stand in both."""
+    return len(_words(question) & _words(text))
+
+
+def shuffled(question: Question, candidates: Sequence[Candidate], chance: random.Random) -> Question:
+    """Return a training list: candidates in any order and written as users may write them, as is the question.
+
+    Now and then a text joins it that only says the question's words over and over.
+    """
     order = list(candidates)
+    if chance.random() < STUFFED:
+        order.append(Candidate("", stuffed(question.text, chance), 0))
+    if chance.random() < WITHOUT_STOP:
+        order = [replace(each, text=each.text.rstrip(" .") or each.text) for each in order]
     chance.shuffle(order)
     numbered = tuple(replace(candidate, id=str(place)) for place, candidate in enumerate(order))
     return Question(question.id, as_users_write(question.text, chance), numbered, question.metadata)

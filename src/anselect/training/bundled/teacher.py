@@ -1,8 +1,7 @@
 """Training lists in, the same lists out with what a teacher says of each candidate.
 
-The teacher is the trained model, a larger one beside it or instead of it, the cosine of the encoder that nobody
-fine-tuned, and the labels where there are any. What the encoder knew of long answers and of other subjects, and
-fine-tuning made it forget, comes back in this way.
+The teacher is a larger trained model, the cosine of the encoder that nobody fine-tuned, and the labels. What the
+encoder knew of long answers and of other subjects, and fine-tuning would make it forget, is kept in this way.
 """
 
 from __future__ import annotations
@@ -15,65 +14,52 @@ from typing import Final
 import numpy as np
 
 from anselect.data.reading import read_questions, write_questions
-from anselect.engine.folder import is_engine_folder
-from anselect.engine.ranker import load_engine
-from anselect.errors import UsageError
-from anselect.modeling.checkpoint import model_folder
-from anselect.modeling.rankers import load_ranker
 from anselect.records import Question
 from anselect.training.bundled.advice import ADVICE, advise
 from anselect.training.bundled.cosine import cosine_scorer
-from anselect.training.bundled.data import Build, Source, StageFiles
-from anselect.training.bundled.logits import as_logits, mixed_logits
+from anselect.training.bundled.data import Build, StageFiles
+from anselect.training.bundled.logits import mixed_logits
 from anselect.training.bundled.measure import Score
 from anselect.training.rows import TEACHER
 
 LABEL_LOGIT: Final = 1.0
-"""What a right label adds to a logit and a wrong one takes away."""
+"""What a right label adds to the larger model's logit and a wrong one takes away."""
+LONE_LABEL_LOGIT: Final = 3.0
+"""The same where the larger model was not asked."""
 
 
-def write_taught(build: Build, stage: str, teacher: Path, files: StageFiles, adviser: Path | None = None) -> StageFiles:
+def write_taught(build: Build, stage: str, files: StageFiles, adviser: Path | None) -> StageFiles:
     """Write a stage's training lists with the teacher's logits beside them, once; the dev file stays.
 
-    `adviser` is the larger model, for sources that ask for its advice.
+    `adviser` is the larger model; without one the labels say alone what is right.
     """
     taught = StageFiles(files.train.with_suffix(".taught.jsonl"), files.dev)
     if not taught.train.is_file():
         lists = list(read_questions(files.train))
         own = [build.mixture.source_of(stage, question) for question in lists]
-        own_scores = _some(lists, [source.advice < 1 for source in own], _logit_scorer(teacher))
-        advice = _some(lists, [source.advice > 0 for source in own], _advice_scorer(adviser, build.folder / ADVICE))
+        asked = [source.advice and adviser is not None for source in own]
+        advice = _some(lists, asked, _advice_scorer(adviser, build.folder / ADVICE))
         cosines = _some(lists, [source.cosine > 0 for source in own], cosine_scorer(build.encoder))
-        write_questions(
-            (_taught(*each) for each in zip(lists, own, own_scores, advice, cosines, strict=True)),
-            taught.train,
-        )
+        weights = [LABEL_LOGIT if is_asked else LONE_LABEL_LOGIT for is_asked in asked]
+        shares = [source.cosine for source in own]
+        each = zip(lists, shares, weights, advice, cosines, strict=True)
+        write_questions((_taught(*parts) for parts in each), taught.train)
     return taught
 
 
-def _logit_scorer(teacher: Path) -> Score:
-    ranker = load_engine(teacher) if is_engine_folder(teacher) else load_ranker(model_folder(teacher))
-    return lambda questions: [as_logits(own).tolist() for own in ranker.score(questions).scores]
-
-
 def _advice_scorer(adviser: Path | None, folder: Path) -> Score:
-    def score(questions: Sequence[Question]) -> Sequence[Sequence[float]]:
-        if adviser is None and questions:
-            raise UsageError("expected a larger model: a source of this stage asks for its advice")
-        return advise(adviser, questions, folder) if adviser else []
-
-    return score
+    return lambda questions: advise(adviser, questions, folder) if adviser else []
 
 
 def _taught(
-    question: Question, source: Source, own: Sequence[float], advice: Sequence[float], cosines: Sequence[float]
+    question: Question, share: float, label_logit: float, advice: Sequence[float], cosines: Sequence[float]
 ) -> Question:
-    judged = (1.0 - source.advice) * np.asarray(own) + source.advice * np.asarray(advice)
-    candidates = []
-    for candidate, logit in zip(question.candidates, mixed_logits(judged, cosines, source.cosine), strict=True):
-        known = 0.0 if candidate.label is None else LABEL_LOGIT * (2 * candidate.label - 1)
-        note = {**candidate.metadata, TEACHER: f"{logit + known:.4f}"}
-        candidates.append(replace(candidate, label=candidate.label or 0, metadata=note))
+    labels = np.array([0.0 if each.label is None else 2.0 * each.label - 1.0 for each in question.candidates])
+    logits = mixed_logits(np.asarray(advice) + label_logit * labels, cosines, share)
+    candidates = (
+        replace(candidate, label=candidate.label or 0, metadata={**candidate.metadata, TEACHER: f"{logit:.4f}"})
+        for candidate, logit in zip(question.candidates, logits, strict=True)
+    )
     return replace(question, candidates=tuple(candidates))
 
 
