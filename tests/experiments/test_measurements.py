@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from anselect.config import load_recipe
 from anselect.errors import UsageError
-from anselect.experiments.measurements import app, plan_cells
+from anselect.experiments.measurements import app, is_kept, plan_cells
+from anselect.training.run_folder import open_run
 
 PLAN = """
 [[group]]
@@ -58,3 +59,20 @@ def test_one_training_that_fails_ends_neither_the_others_nor_in_success(plan: Pa
     assert done.exit_code == 1
     assert done.stderr.count("wikiqa") >= 8
     assert "cell 8 of 8" in done.stderr
+
+
+def test_what_is_kept_is_not_trained_again(plan: Path, tmp_path: Path) -> None:
+    cells = plan_cells(tmp_path / "runs", path=plan)
+    results = tmp_path / "results"
+    for cell, recipe in ((cells[0], cells[0].recipe), (cells[1], cells[2].recipe)):
+        run = open_run(results / cell.folder.name, recipe, provenance={})
+        run.metrics.write_text("{}", encoding="utf-8")
+    assert [is_kept(cell, results) for cell in cells[:3]] == [True, False, False]
+    options = ["--plan", plan, "--output", tmp_path / "runs", "--results", results, "--dry-run"]
+    lines = CliRunner().invoke(app, [str(each) for each in options]).stdout.splitlines()
+    assert [line.endswith(": kept") for line in lines] == [True] + [False] * 7
+
+
+def test_an_encoder_is_named_by_its_last_part(tmp_path: Path) -> None:
+    folders = [cell.folder.name for cell in plan_cells(tmp_path, ["larger"])]
+    assert folders == ["wikiqa-mpnet-encoder-all-mpnet-base-v2-seed0"]

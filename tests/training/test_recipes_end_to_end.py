@@ -72,6 +72,7 @@ TWINS: dict[str, Callable[[Path], str]] = {
     "google-bert/bert-large-cased": lambda folder: save_encoder(folder, cased_bert()),
     "google-bert/bert-large-uncased": lambda folder: save_encoder(folder, families.bert()),
     "sentence-transformers/all-MiniLM-L6-v2": lambda folder: save_encoder(folder, families.bert()),
+    "sentence-transformers/all-mpnet-base-v2": lambda folder: save_encoder(folder, families.mpnet()),
     "FacebookAI/roberta-base": lambda folder: save_encoder(folder, families.roberta()),
     "FacebookAI/roberta-large": lambda folder: save_encoder(folder, families.roberta()),
     "xlnet/xlnet-base-cased": lambda folder: save_encoder(folder, families.xlnet()),
@@ -155,6 +156,6 @@ def assert_texts_are_read_as_the_recipe_says(scores: dict[str, float], recipe: R
     # A highlighted name is one token, whoever bears it; the tagger's rules know Bell, not BELL.
     assert (bell == meucci) == (recipe.text.highlight == "replace")
     if recipe.text.highlight == "none":
-        is_lower = "uncased" in recipe.model.encoder or "MiniLM" in recipe.model.encoder
+        is_lower = any(part in recipe.model.encoder for part in ("uncased", "MiniLM", "mpnet"))
         # The same tokens in another place of a batch may differ in the last bit.
         assert math.isclose(bell, shouted, abs_tol=1e-6) == (is_lower or recipe.model.features == "glove")

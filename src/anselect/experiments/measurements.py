@@ -1,7 +1,7 @@
 """The plan in measurements.toml in, its trainings run and their small records kept out.
 
-`python -m anselect.experiments.measurements [--group heads] [--dry-run]`; the same again goes on. Then
-`python -m anselect.experiments.results` and `…ablations` write the pages.
+`python -m anselect.experiments.measurements [--group heads] [--dry-run]`; the same again goes on, and what is kept
+already is not trained again. Then `python -m anselect.experiments.results` and `…ablations` write the pages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,7 +18,7 @@ import typer
 from anselect.config import Recipe, load_recipe
 from anselect.errors import UsageError
 from anselect.experiments.budget import TIMES, TimeBook
-from anselect.experiments.cells import Cell
+from anselect.experiments.cells import Cell, encoder_slug
 from anselect.experiments.keep import keep_baselines, keep_run
 from anselect.experiments.run import Status, find_outcome, run_cells
 from anselect.training.module_command import run_command
@@ -50,7 +50,8 @@ class Group:
     def _folder(self, recipe: Recipe, values: Sequence[object]) -> str:
         """Name a training by its data, its encoder's short name, the varied keys with their values, and its seed."""
         varied = [
-            f"{key.partition('.')[2].replace('_', '-')}-{value}" for key, value in zip(self.vary, values, strict=True)
+            f"{key.partition('.')[2].replace('_', '-')}-{_short(value)}"
+            for key, value in zip(self.vary, values, strict=True)
         ]
         parts = [recipe.data.name, self.recipe.partition("-")[0], *varied, f"seed{recipe.training.seed}"]
         return "-".join(parts).lower()
@@ -72,8 +73,17 @@ def plan_cells(output: Path, wanted: Sequence[str] = (), path: Path = PLAN) -> l
     return [cell for group in groups if not wanted or group.name in wanted for cell in group.cells(output)]
 
 
+def is_kept(cell: Cell, results: Path) -> bool:
+    """Say whether the records of this very training are kept; its run folder may be long gone."""
+    return find_outcome(replace(cell, folder=results / cell.folder.name)).status is Status.finished
+
+
 def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _short(value: object) -> str:
+    return encoder_slug(value) if isinstance(value, str) else str(value)
 
 
 @app.command()
@@ -89,8 +99,9 @@ def main(
     cells = plan_cells(output, group or (), plan)
     if dry_run:
         for cell in cells:
-            typer.echo(f"{cell.folder}: {find_outcome(cell).status.value}")
+            typer.echo(f"{cell.folder}: {'kept' if is_kept(cell, results) else find_outcome(cell).status.value}")
         return
+    cells = [cell for cell in cells if not is_kept(cell, results)]
 
     def train_and_keep(recipe: Recipe, folder: Path) -> None:
         train(recipe, folder, data_dir=data_dir)
