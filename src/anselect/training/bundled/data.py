@@ -122,6 +122,7 @@ MIXTURE: Final = Mixture(
         Source("squad11-train-part", "train", ListPlan(500, negatives=3), "passages", cosine=0.5),
         Source("squadshifts-new-wiki", "test", ListPlan(500, negatives=3), "passages", cosine=0.5),
         Source("boolq", "all", ListPlan(800, negatives=3), "passages", cosine=0.5),
+        Source("trecqa", "train-all", ListPlan(1229, positives=2, negatives=12), turn=1, advice=True, cosine=0.5),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),
