@@ -14,7 +14,7 @@ import pytest
 import anselect
 from anselect.data.overlap import Dropped, without_overlap
 from anselect.data.reading import read_questions
-from anselect.training.bundled.data import WRITTEN
+from anselect.training.bundled.sources import WRITTEN
 from anselect.training.bundled.written_lists import read_written
 
 Questions = list[dict[str, Any]]

@@ -15,15 +15,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
-from anselect.data.reading import read_questions
 from anselect.engine.folder import BUNDLED, MODEL, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
-from anselect.training.bundled.advice import ADVICE
-from anselect.training.bundled.advice import keep_advice as write_advice
 from anselect.training.bundled.card import write_card
-from anselect.training.bundled.data import Build, write_stage
+from anselect.training.bundled.data import Build
 from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
@@ -32,7 +29,7 @@ from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import lesson, revise, train_adviser, untouched
+from anselect.training.bundled.stages import lesson, practise, revise, train_adviser, untouched
 from anselect.training.module_command import run_command
 
 RECORDS: Final = {
@@ -41,6 +38,7 @@ RECORDS: Final = {
     "exit": f"exit/{EXIT_RECORD}",
     "adviser_audit": "adviser.audit.json",
     "lesson_audit": "lesson.audit.json",
+    "practice_audit": "practice.audit.json",
 }
 """What a building leaves in its folder and is told in metrics.json."""
 
@@ -52,36 +50,18 @@ Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a sto
 def build(
     work: Work = Path("runs/bundled"),
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
-    advice: Annotated[
-        Path | None, typer.Option(help="What a larger model has said (keep-advice); default: train one and ask it.")
-    ] = None,
 ) -> None:
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
-    teacher = advice or train_adviser(plan)
-    first = lesson(plan, teacher)
-    learnt = choose_mean([first, revise(plan, first, teacher)], untouched(plan), dev_sets(plan), work / "learnt")
+    teacher = train_adviser(plan)
+    revised = revise(plan, lesson(plan, teacher), teacher)
+    runs = [revised, practise(plan, revised, teacher)]
+    learnt = choose_mean(runs, untouched(plan), dev_sets(plan), work / "learnt")
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
     _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")))
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
-
-
-@app.command()
-def keep_advice(
-    path: Annotated[Path, typer.Argument(help="The file to write; it holds hashes and logits, no texts.")],
-    work: Work = Path("runs/bundled"),
-) -> None:
-    """Write what the larger model says of the last lesson's lists into one file, for `build --advice`."""
-    plan = Build(work)
-    lists = [
-        each
-        for each in read_questions(write_stage(plan, "lesson").train)
-        if plan.mixture.source_of("lesson", each).advice
-    ]
-    count = write_advice(train_adviser(plan), lists, work / ADVICE, path)
-    typer.echo(f"{count} pairs kept in {path}", err=True)
 
 
 @app.command()

@@ -10,8 +10,8 @@ import pytest
 import anselect.training.bundled
 from anselect.data.reading import read_questions
 from anselect.records import Candidate, Question
-from anselect.training.bundled.data import WRITTEN
 from anselect.training.bundled.levelling import KEPT, level_lists, stands_out
+from anselect.training.bundled.sources import WRITTEN
 
 ASKED = "who painted the famous portrait"
 FEW, MANY = "Leonardo did.", "The famous portrait was painted in Florence."

@@ -11,16 +11,16 @@ import torch
 
 import anselect
 from anselect.data.reading import read_questions
-from anselect.errors import DataError
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
-from anselect.training.bundled.advice import advise, keep_advice
-from anselect.training.bundled.data import Build, Mixture, Source, write_stage
+from anselect.training.bundled.advice import advise
+from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mean_model import mean_model
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.stages import SETTINGS, lesson, revise, train_adviser, untouched
+from anselect.training.bundled.sources import Mixture, Source
+from anselect.training.bundled.stages import SETTINGS, lesson, practise, revise, train_adviser, untouched
 from anselect.training.bundled.teacher import LABEL_LOGIT, LONE_LABEL_LOGIT, write_taught
 from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
@@ -36,6 +36,10 @@ MIXTURE = Mixture(
         Source("wikiqa", "train", ListPlan(8), advice=True, cosine=0.5),
         Source("squad11-dev", "dev", ListPlan(4), "spans"),
         Source("squad11-dev", "dev", ListPlan(4, negatives=2), "passages"),
+    ),
+    practice=(
+        Source("wikiqa", "train", ListPlan(8, negatives=2), "near", advice=True),
+        Source("squad11-dev", "dev", ListPlan(4), "spans", turn=1, advice=True),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
@@ -151,8 +155,20 @@ def test_all_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> None
     frozen = "encoder.embeddings.word_embeddings.weight"
     assert torch.equal(weights[frozen], revised[frozen])
     assert any(not torch.equal(weights[name], revised[name]) for name in weights)
-    ranking = anselect.load(run).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
+    practice = practise(own, run, adviser)
+    assert json.loads((practice / "metrics.json").read_text())["recipe"] == "bundled-practice"
+    ranking = anselect.load(practice).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
     assert len(ranking) == 2
+
+
+def test_near_sentences_come_from_all_that_is_learnt_and_from_no_held_out_document(data: Path, tmp_path: Path) -> None:
+    files = write_stage(build(data, tmp_path), "practice")
+    near = [question for question in read_questions(files.train) if question.id.startswith("0-")]
+    held_out = {each.text for question in read_questions(files.dev) for each in question.candidates}
+    texts = {each.text for question in near for each in question.candidates if each.label is None}
+    assert near
+    assert texts
+    assert not texts & held_out
 
 
 def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:
@@ -186,21 +202,6 @@ def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monk
     assert asked == [0]
     expected = [as_logits(scores).tolist() for scores in anselect.load(run).score_questions(lists).scores]
     assert [pytest.approx(logits, abs=1e-6) for logits in expected] == first
-
-
-def test_kept_advice_serves_without_the_model(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    run = train_adviser(own)
-    lists = list(read_questions(write_stage(own, "adviser").train))
-    kept = tmp_path / "advice.npz"
-    assert keep_advice(run, lists[1:], tmp_path / "advice", kept) > 0
-    for ours, theirs in zip(advise(kept, lists[1:], tmp_path), advise(run, lists[1:], tmp_path), strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-3)
-    with pytest.raises(DataError, match="no advice is kept for some lists"):
-        advise(kept, lists, tmp_path)
-    kept.write_bytes(b"no archive")
-    with pytest.raises(DataError, match="expected a file of kept advice"):
-        advise(kept, lists, tmp_path)
 
 
 def _counting(score: Callable[..., ScoredQuestions], asked: list[int]) -> Callable[..., ScoredQuestions]:

@@ -14,8 +14,8 @@ TEXTS_PER_BATCH: Final = 64
 MAX_TOKENS: Final = 256
 
 
-def cosine_scorer(encoder: str) -> Callable[[Sequence[Question]], list[list[float]]]:
-    """Return a function that scores candidates by the cosine of mean token vectors."""
+def text_vectors(encoder: str) -> Callable[[Sequence[str]], dict[str, torch.Tensor]]:
+    """Return a function from texts to their mean token vectors, brought to length 1."""
     model, tokenizer = load_encoder(encoder), load_tokenizer(encoder)
 
     @torch.inference_mode()
@@ -30,6 +30,13 @@ def cosine_scorer(encoder: str) -> Callable[[Sequence[Question]], list[list[floa
             means = torch.nn.functional.normalize(masked_mean(hidden, inputs["attention_mask"]), dim=-1)
             known |= dict(zip(part, means, strict=True))
         return known
+
+    return vectors
+
+
+def cosine_scorer(encoder: str) -> Callable[[Sequence[Question]], list[list[float]]]:
+    """Return a function that scores candidates by the cosine of mean token vectors."""
+    vectors = text_vectors(encoder)
 
     def score(questions: Sequence[Question]) -> list[list[float]]:
         texts = [question.text for question in questions]

@@ -31,7 +31,7 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 # The same again from where the lesson ended, in another order: one turn leaves much of what the larger model knows.
-SETTINGS["revision"] = SETTINGS["lesson"]
+SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["lesson"]
 COMMON: Final[dict[str, Any]] = {
     "cross_entropy_weight": 0.3,
     "batch_size": 12,
@@ -99,6 +99,14 @@ def revise(build: Build, run: Path, adviser: Path | None) -> Path:
     files = write_taught(build, "lesson", write_stage(build, "lesson"), adviser)
     train(stage_recipe(build, "revision", files, start=run), again)
     return again
+
+
+def practise(build: Build, run: Path, adviser: Path) -> Path:
+    """Go on with other lists, most of which nobody but the larger model has judged; return the new run's folder."""
+    practice = build.folder / "practice"
+    files = write_taught(build, "practice", write_stage(build, "practice"), adviser)
+    train(stage_recipe(build, "practice", files, start=run), practice)
+    return practice
 
 
 def untouched(build: Build) -> Path:
