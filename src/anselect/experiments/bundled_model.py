@@ -54,8 +54,10 @@ def build(
     """Train, average, export and measure the model; finished parts are not made again."""
     plan = Build(work)
     teacher = train_adviser(plan)
-    revised = revise(plan, lesson(plan, teacher), teacher)
-    runs = [revised, practise(plan, revised, teacher)]
+    first = lesson(plan, teacher)
+    revised = revise(plan, first, teacher)
+    practised = practise(plan, revised, teacher)
+    runs = [first, revised, practised, practise(plan, practised, teacher, "rehearsal")]
     learnt = choose_mean(runs, untouched(plan), dev_sets(plan), work / "learnt")
     engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")

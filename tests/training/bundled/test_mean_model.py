@@ -43,18 +43,34 @@ def test_models_of_different_forms_have_no_mean(tmp_path: Path) -> None:
         mean_model({first: 0.5, other: 0.5})
 
 
-def test_best_share_of_the_start_is_kept_and_not_chosen_again(tmp_path: Path) -> None:
+def test_best_of_what_was_tried_is_kept_and_not_chosen_again(tmp_path: Path) -> None:
     runs, start = [save_model(tmp_path / str(seed), seed) for seed in (1, 2)], save_model(tmp_path / "start", 3)
     folder = choose_mean(runs, start, SETS, tmp_path / "mean")
     record = json.loads((folder / "mean.json").read_text())
-    best = max(record["tried"], key=lambda entry: entry["mean"])
-    share = best["start_share"]
-    wanted = mean_model({runs[0]: (1 - share) / 2, runs[1]: (1 - share) / 2} | ({start: share} if share else {}))
+    assert [(entry["runs"], entry["start_share"]) for entry in record["tried"][:2]] == [(["2"], 0.0), (["1", "2"], 0.0)]
+    share, averaged = record["chosen"], [tmp_path / name for name in record["runs"]]
+    means = {(tuple(entry["runs"]), entry["start_share"]): entry["mean"] for entry in record["tried"]}
+    assert means[tuple(record["runs"]), share] == max(means.values())
+    wanted = mean_model(
+        {run: (1 - share) / len(averaged) for run in averaged} | ({start: share} if share else {})
+    ).model.state_dict()
     kept = load_ranker(folder / "model").model.state_dict()
-    for name, weights in wanted.model.state_dict().items():
+    for name, weights in wanted.items():
         torch.testing.assert_close(kept[name], weights)
     (runs[0] / "model" / "config.json").unlink()
     assert choose_mean(runs, start, SETS, folder) == folder
+
+
+def test_as_many_of_the_last_runs_as_dev_figures_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, start = [save_model(tmp_path / str(seed), seed) for seed in (1, 2, 3)], save_model(tmp_path / "start", 4)
+    figures = iter([{"a": 0.5}, {"a": 0.7}, {"a": 0.6}, {"a": 0.65}])
+    monkeypatch.setattr("anselect.training.bundled.mean_model.measure_sets", lambda *_: next(figures))
+    folder = choose_mean(runs, start, SETS, tmp_path / "mean", (0.0, 0.5))
+    record = json.loads((folder / "mean.json").read_text())
+    assert (record["runs"], record["chosen"]) == (["2", "3"], 0.0)
+    kept = load_ranker(folder / "model").model.state_dict()
+    for name, weights in mean_model({runs[1]: 0.5, runs[2]: 0.5}).model.state_dict().items():
+        torch.testing.assert_close(kept[name], weights)
 
 
 def test_the_best_mean_is_not_bought_with_one_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

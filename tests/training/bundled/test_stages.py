@@ -156,8 +156,10 @@ def test_all_stages_train_a_model_that_ranks(data: Path, tmp_path: Path) -> None
     assert torch.equal(weights[frozen], revised[frozen])
     assert any(not torch.equal(weights[name], revised[name]) for name in weights)
     practice = practise(own, run, adviser)
-    assert json.loads((practice / "metrics.json").read_text())["recipe"] == "bundled-practice"
-    ranking = anselect.load(practice).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
+    rehearsal = practise(own, practice, adviser, "rehearsal")
+    records = [json.loads((each / "metrics.json").read_text()) for each in (practice, rehearsal)]
+    assert [(each["recipe"], each["seed"]) for each in records] == [("bundled-practice", 1), ("bundled-rehearsal", 2)]
+    ranking = anselect.load(rehearsal).rank("who made the lamp", ["the lamp is old", "bell made the lamp"])
     assert len(ranking) == 2
 
 

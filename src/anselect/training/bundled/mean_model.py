@@ -50,28 +50,43 @@ def choose_mean(
     folder: Path,
     start_shares: Sequence[float] = START_SHARES,
 ) -> Path:
-    """Try shares of the start beside equal shares of the runs, keep the best by dev figures; return its folder.
+    """Choose by dev figures how many of the last runs are averaged, then how much of the start; return the folder.
 
-    What costs any set more than `MOST_LOST`, against the first share, is not kept.
+    Runs stand in the order in which they were trained. What costs any set more than `MOST_LOST`, against the first
+    share, is not kept.
 
     What was tried stands in `mean.json`, which comes last: a folder with it is whole and is not made again.
     """
     if (folder / RECORD).is_file():
         return folder
-    tried: list[dict[str, Any]] = []
-    for share in start_shares:
-        with fast_products():
-            figures = measure_sets(sets, scorer(mean_model(_shares(runs, start, share))))
-        tried.append({"start_share": share, "mean": mean_figure(figures), "dev": figures})
-    allowed = [each for each in tried if _most_lost(tried[0]["dev"], each["dev"]) <= MOST_LOST]
-    # Of equals the last: the more of the start, the less is forgotten.
-    chosen = max(reversed(allowed), key=lambda each: float(each["mean"]))["start_share"]
-    mean_model(_shares(runs, start, chosen)).save(folder / "model")
+    first, *others = start_shares
+    tried = [_attempt(runs[-last:], start, first, sets) for last in range(1, len(runs) + 1)]
+    # Of equals the last: the more runs and the more of the start, the less is forgotten.
+    plain = max(reversed(tried), key=_mean)
+    averaged = runs[-len(plain["runs"]) :]
+    mixed = [_attempt(averaged, start, share, sets) for share in others]
+    allowed = [each for each in (plain, *mixed) if _most_lost(plain["dev"], each["dev"]) <= MOST_LOST]
+    chosen = max(reversed(allowed), key=_mean)
+    mean_model(_shares(averaged, start, chosen["start_share"])).save(folder / "model")
+    record = {"start": start.name, "runs": chosen["runs"], "chosen": chosen["start_share"], "tried": [*tried, *mixed]}
     with write_text(folder / RECORD) as file:
-        json.dump(
-            {"runs": [run.name for run in runs], "start": start.name, "chosen": chosen, "tried": tried}, file, indent=2
-        )
+        json.dump(record, file, indent=2)
     return folder
+
+
+def _attempt(runs: Sequence[Path], start: Path, share: float, sets: Sequence[NamedSet]) -> dict[str, Any]:
+    with fast_products():
+        figures = measure_sets(sets, scorer(mean_model(_shares(runs, start, share))))
+    return {
+        "runs": [run.name for run in runs],
+        "start_share": share,
+        "mean": mean_figure(figures),
+        "dev": figures,
+    }
+
+
+def _mean(attempt: Mapping[str, Any]) -> float:
+    return float(attempt["mean"])
 
 
 def _shares(runs: Sequence[Path], start: Path, share: float) -> dict[Path, float]:

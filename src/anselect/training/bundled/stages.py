@@ -30,8 +30,10 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
         "average_steps": 100,
     },
 }
-# The same again from where the lesson ended, in another order: one turn leaves much of what the larger model knows.
-SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["lesson"]
+# The same from where the turn before ended, in another order: one turn leaves much of what the larger model knows.
+SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["rehearsal"] = SETTINGS["lesson"]
+ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2}
+"""What is added to the seed, so that no stage sees the lists in the order in which another has seen them."""
 COMMON: Final[dict[str, Any]] = {
     "cross_entropy_weight": 0.3,
     "batch_size": 12,
@@ -43,7 +45,7 @@ SENTENCE_SETS: Final = ("wikiqa-", "trecqa-")
 
 
 def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None = None) -> Recipe:
-    """Return the recipe of one stage; one that starts from another's model sees the lists in another order."""
+    """Return the recipe of one stage, which may start from another's model."""
     model: dict[str, Any] = {"head": "match", "pooling": "mean", "max_tokens": build.max_tokens}
     if stage == "adviser":
         model |= {"encoder": build.adviser}
@@ -53,17 +55,20 @@ def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None
             "exit_layer": build.exit_layer,
             "question_layers": build.question_layers,
         }
-    seed = build.seed
     if start is not None:
         model |= {"start": str(start)}
-        seed += 1
     return check_recipe(
         {
             "name": f"bundled-{stage}",
             "description": f"the bundled model, {stage}",
             "data": {"train": str(files.train), "dev": str(files.dev), "train_questions": "all"},
             "model": model,
-            "training": {**COMMON, **SETTINGS[stage], "seed": seed, "precision": fast_precision()},
+            "training": {
+                **COMMON,
+                **SETTINGS[stage],
+                "seed": build.seed + ORDERS.get(stage, 0),
+                "precision": fast_precision(),
+            },
             "protocol": "answerable",
         },
         source=f"stage {stage}",
@@ -101,11 +106,14 @@ def revise(build: Build, run: Path, adviser: Path | None) -> Path:
     return again
 
 
-def practise(build: Build, run: Path, adviser: Path) -> Path:
-    """Go on with other lists, most of which nobody but the larger model has judged; return the new run's folder."""
-    practice = build.folder / "practice"
+def practise(build: Build, run: Path, adviser: Path, stage: str = "practice") -> Path:
+    """Go on with other lists, most of which nobody but the larger model has judged; return the new run's folder.
+
+    `stage` names the turn: "practice", then "rehearsal" through the same lists.
+    """
+    practice = build.folder / stage
     files = write_taught(build, "practice", write_stage(build, "practice"), adviser)
-    train(stage_recipe(build, "practice", files, start=run), practice)
+    train(stage_recipe(build, stage, files, start=run), practice)
     return practice
 
 
