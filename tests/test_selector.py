@@ -132,7 +132,6 @@ def test_bundled_model_ranks_odd_texts_too() -> None:
     assert ranking.cut_candidates == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the third bundled model likes the question's words said over and over")
 def test_a_text_stuffed_with_the_question_s_words_does_not_stand_first() -> None:
     assert anselect.load().rank("who sang blue velvet", [*ODD, STUFFED])[0].text != STUFFED
 

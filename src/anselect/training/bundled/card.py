@@ -29,7 +29,8 @@ the sentences, passages or comments that a search has found; English; runs on on
   train, dev), SQuAD 2.0 dev, SQuADShifts (new Wikipedia, Amazon), Quoref dev and BoolQ (CC BY-SA 4.0 and 3.0, CC BY
   4.0), among them made-up sentences that share words but lack the answer; the training parts of WikiQA (Microsoft
   Research Data License), TrecQA (train-all; no licence named), SemEval-2016 (train part 2; free for research) and
-  InsuranceQA (free for research); lists written for it.
+  InsuranceQA (free for research); lists written for it; questions of these with near sentences of all the others, which
+  only the larger model has judged.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
 * Made by `make model` from the encoders, the data and seed 0.
