@@ -57,7 +57,7 @@ def prepare_models(sides: Sequence[str], run: Path | None, engine: Path | None, 
     from anselect.training.engine_export_source import load_source
 
     logging.getLogger().setLevel(logging.ERROR)  # the quantizer advises at length
-    model = _read_back(engine, folder / "weights") if run is None else run
+    model = _plain(_read_back(engine, folder / "weights") if run is None else run, folder / "plain")
     source = load_source(model)
     folders = {side: str(folder / side) for side in sides} | {OURS: "" if engine is None else str(engine)}
     plain, rounded = folder / "onnxruntime_fp32", folder / "onnxruntime_int8"
@@ -82,8 +82,7 @@ def _export_theirs(model: Path, source: Any, folder: Path) -> dict[str, str]:  #
 
         write_match_folder(CrossEncoderRanker(source.network.model, source.tokenizer), folder)
         return {}
-    plain = str(_plain(model, folder.with_name("plain")))
-    command = [sys.executable, "-m", "anselect", "export", plain, str(folder), "--as", "sentence-transformers"]
+    command = [sys.executable, "-m", "anselect", "export", str(model), str(folder), "--as", "sentence-transformers"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return {} if done.returncode == 0 else {THEIRS: (done.stderr.strip().splitlines() or ["no message"])[-1]}
 

@@ -58,7 +58,8 @@ def load_sentence_transformers(folder: str, _: int) -> Scorer:
 
     # The head `match` is a module of ours (match_module.py), which the library asks to be trusted.
     model = CrossEncoder(folder, device="cpu", trust_remote_code=True)
-    return lambda asked: [float(score) for score in model.predict(_pairs(asked))]
+    # A module of ours counts as one of several classes: a column instead of a row.
+    return lambda asked: [float(score) for score in model.predict(_pairs(asked)).reshape(-1)]
 
 
 def load_onnxruntime(folder: str, threads: int) -> Scorer:

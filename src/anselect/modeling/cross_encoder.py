@@ -191,7 +191,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         if self.config.exit_below is not None:
             leaves = one_logit(guess) < self.config.exit_below
             if self.config.exit_tokens:
-                leaves &= attention_mask.sum(dim=1) <= self.config.exit_tokens
+                leaves = leaves & (attention_mask.sum(dim=1) <= self.config.exit_tokens)  # ONNX has no &=
             whole = torch.where(leaves.unsqueeze(1), guess, whole)
         return AnswerSelectionOutput(logits=whole)
 
