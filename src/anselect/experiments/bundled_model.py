@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
-from anselect.engine.folder import BUNDLED, MODEL, read_manifest
+from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
@@ -29,18 +29,23 @@ from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import lesson, practise, revise, train_adviser, untouched
+from anselect.training.bundled.stages import lesson, practise, refresh, revise, train_adviser, untouched
 from anselect.training.module_command import run_command
 
 RECORDS: Final = {
     "leave_out": RECORD,
     "learnt": f"learnt/{MEAN_RECORD}",
     "exit": f"exit/{EXIT_RECORD}",
+    "refreshed": f"refreshed/{MEAN_RECORD}",
+    "refreshed_exit": f"refreshed-exit/{EXIT_RECORD}",
     "adviser_audit": "adviser.audit.json",
     "lesson_audit": "lesson.audit.json",
     "practice_audit": "practice.audit.json",
+    "refresher_audit": "refresher.audit.json",
 }
 """What a building leaves in its folder and is told in metrics.json."""
+REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
+"""How much of the model before may stay in the last stage's."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a stopped building goes on from there.")]
@@ -59,9 +64,29 @@ def build(
     practised = practise(plan, revised, teacher)
     runs = [first, revised, practised, practise(plan, practised, teacher, "rehearsal")]
     learnt = choose_mean(runs, untouched(plan), dev_sets(plan), work / "learnt")
-    engine = work / "engine"
     left = choose_exit(learnt, dev_sets(plan), work / "exit")
-    _describe(plan, engine, asdict(finish_model(plan, left, engine, "lesson")))
+    engine = work / "engine"
+    if not is_engine_folder(engine):
+        finish_model(plan, left, engine, "lesson")
+    _refresh(plan, engine, output)
+
+
+@app.command(name="refresh")
+def go_on(
+    work: Work = Path("runs/bundled"),
+    start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
+    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
+) -> None:
+    """Only the last stage of `build`, from an engine folder: taught by itself, the encoder's cosine and the labels."""
+    _refresh(Build(work), start, output, _known(start))
+
+
+def _refresh(plan: Build, start: Path, output: Path, known: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Train the last stage, mix it with its start, export, measure, and copy the whole folder to its place."""
+    learnt = choose_mean([refresh(plan, start)], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES)
+    left = choose_exit(learnt, dev_sets(plan), plan.folder / "refreshed-exit")
+    engine = plan.folder / "refreshed-engine"
+    _describe(plan, engine, asdict(finish_model(plan, left, engine, "refresher")), known)
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -79,7 +104,13 @@ def measure(
 ) -> None:
     """Measure the engine folder again and write its card anew; what a building recorded and is gone since, stays."""
     known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
-    _describe(Build(work), output, known["finish"], {name: known[name] for name in RECORDS if name in known})
+    _describe(Build(work), output, known["finish"], _known(output))
+
+
+def _known(engine: Path) -> dict[str, Any]:
+    """Return what the building of an engine folder recorded."""
+    known = json.loads((engine / "metrics.json").read_text(encoding="utf-8"))
+    return {name: known[name] for name in RECORDS if name in known}
 
 
 def _describe(

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 import anselect
+from anselect.data.protocols import PROTOCOLS
 from anselect.data.reading import read_questions
+from anselect.engine.ranker import load_engine
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
@@ -19,9 +21,12 @@ from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mean_model import mean_model
 from anselect.training.bundled.mixture import ListPlan
-from anselect.training.bundled.sources import Mixture, Source
-from anselect.training.bundled.stages import SETTINGS, lesson, practise, revise, train_adviser, untouched
+from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
+from anselect.training.bundled.stages import SETTINGS, lesson, practise, refresh, revise, train_adviser, untouched
 from anselect.training.bundled.teacher import LABEL_LOGIT, LONE_LABEL_LOGIT, write_taught
+from anselect.training.engine_export import Calibration, export_engine
+from anselect.training.engine_export_source import load_source
+from anselect.training.engine_import import load_start
 from anselect.training.rows import TEACHER
 from tests.training.tiny import save_tiny_bert
 
@@ -40,6 +45,11 @@ MIXTURE = Mixture(
     practice=(
         Source("wikiqa", "train", ListPlan(8, negatives=2), "near", advice=True),
         Source("squad11-dev", "dev", ListPlan(4), "spans", turn=1, advice=True),
+    ),
+    refresher=(
+        Source(TREC_QUESTIONS, "train", ListPlan(4, negatives=2), "near", pool="newswire", advice=True, cosine=0.5),
+        Source("wikiqa", "train", ListPlan(8), advice=True),
+        Source("forum", "written", ListPlan(24), advice=True),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
@@ -74,6 +84,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for number in range(16)
     ]
+    (root / "trec-qc").mkdir()
+    asked = "".join(f"{number}\tWho made the clock {number} ?\tHUM\tHUM:ind\n" for number in (6, 7, 11, 21))
+    (root / "trec-qc" / "train.tsv").write_text("question_id\tquestion\tcoarse\tfine\n" + asked)
+    (root / "trecqa").mkdir()
+    newswire = "".join(f"1\tWho rang ?\t{n}\tThe lamp {n} was n't made by Bell .\t{int(n == 1)}\n" for n in range(9))
+    (root / "trecqa" / "train-all.tsv").write_text("question_id\tquestion\tanswer_id\tanswer\tlabel\n" + newswire)
     lines = "".join(json.dumps(passage) + "\n" for passage in passages)
     (root / "transfer" / "squad11_dev.jsonl.gz").write_text(lines)  # read by content: plain text will do
     save_tiny_bert(root / "bert")
@@ -171,6 +187,38 @@ def test_near_sentences_come_from_all_that_is_learnt_and_from_no_held_out_docume
     assert near
     assert texts
     assert not texts & held_out
+
+
+def test_questions_of_trec_are_asked_of_newswire_and_none_that_is_measured(data: Path, tmp_path: Path) -> None:
+    files = write_stage(build(data, tmp_path), "refresher")
+    lists = [question for question in read_questions(files.train) if question.id.startswith("0-")]
+    # Question 11 is one of dev, 21 one of test.
+    assert {question.text.lower().rstrip("?").split()[-1] for question in lists} <= {"6", "7"}
+    texts = {each.text for question in lists for each in question.candidates}
+    assert texts
+    assert all("lamp" in text and "Bell" in text for text in texts)
+
+
+def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
+    own = build(data, tmp_path)
+    start, engine = lesson(own, None), tmp_path / "engine"
+    lists = list(read_questions(write_stage(own, "lesson").train))
+    calibration = Calibration("tiny", lists, lists, PROTOCOLS["answerable"])
+    export_engine(load_source(start), engine, calibration=calibration, max_drift=1.0)
+    run = refresh(own, engine)
+    taught = list(read_questions(tmp_path / "refresher.taught.jsonl"))
+    labelled = [question for question in taught if question.id.startswith("1-")]
+    said = load_engine(engine).logits([(each.text, one.text) for each in labelled for one in each.candidates])
+    known = iter(said.tolist())
+    for question in labelled:
+        for candidate in question.candidates:
+            expected = next(known) + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
+            assert float(candidate.metadata[TEACHER]) == pytest.approx(expected, abs=1e-3)
+    before, after = (load_start(str(each)).model.state_dict() for each in (engine, run))
+    frozen = "encoder.embeddings.word_embeddings.weight"
+    torch.testing.assert_close(before[frozen], after[frozen])
+    assert any(not torch.equal(before[name], after[name]) for name in before)
 
 
 def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def _exit(record: Mapping[str, Any]) -> str:
 def write_card(metrics: Mapping[str, Any]) -> str:
     """Return the model card's text."""
     parts = [
-        ABOUT.format(max_tokens=metrics["max_tokens"], exit=_exit(metrics.get("exit", {}))),
+        ABOUT.format(
+            max_tokens=metrics["max_tokens"], exit=_exit(metrics.get("refreshed_exit") or metrics.get("exit", {}))
+        ),
         "## Figures on test parts\n",
         set_table(metrics["sets"]),
         _leave_out_table(metrics.get("leave_out", {})),

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from anselect.data.files import write_text
-from anselect.data.locate import read_split
+from anselect.data.locate import existing_roots, read_split
 from anselect.data.overlap import without_overlap
 from anselect.data.reading import write_questions
+from anselect.data.treebank import detokenize as treebank_to_text
+from anselect.errors import MissingFileError
 from anselect.modeling.precision import fast_products
 from anselect.records import Question
+from anselect.training.answer_type_data import TRAIN_FILE, read_labelled
 from anselect.training.bundled.cosine import text_vectors
 from anselect.training.bundled.levelling import level_lists
 from anselect.training.bundled.mixture import sample_lists, span_lists, with_fewer_wrong
 from anselect.training.bundled.near_words import NearWords
 from anselect.training.bundled.passages import is_held_out, passage_lists
 from anselect.training.bundled.pool import Pool, near_lists
-from anselect.training.bundled.sources import MIXTURE, Mixture, Source
+from anselect.training.bundled.sources import MIXTURE, TREC_QUESTIONS, Mixture, Source
 from anselect.training.bundled.written_lists import read_written
 
 POSTS: Final = ("semeval2016", "insuranceqa", "trecqa")
 """Sources whose candidates are no sentences of a pool: posts and expert answers, and newswire's Penn tokens."""
+TOKENIZED: Final = ("trecqa", TREC_QUESTIONS)
+"""Sets whose files hold Penn tokens; users have such texts as well as plain ones."""
+NEWSWIRE_SHARE: Final = 3
+"""The sentences of one in so many of TrecQA's questions are pool enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,27 @@ class Build:
         """Read a split as users write: TrecQA's Penn tokens become text."""
         if split == "written":
             return read_written(name)
+        if name == TREC_QUESTIONS:
+            return self._trec_questions(detokenize=detokenize)
         return read_split(name, split, data_dir=self.data_dir, detokenize=detokenize and name == "trecqa")
 
     def read_both_ways(self, name: str, split: str) -> list[Question]:
-        """Read a split to learn from: every other question of TrecQA keeps its tokens, for users have such files."""
+        """Read a split to learn from: every other question of TREC keeps its tokens, for users have such files."""
         questions = self.read(name, split)
-        if name == "trecqa":
+        if name in TOKENIZED:
             questions[::2] = self.read(name, split, detokenize=False)[::2]
         return questions
+
+    def _trec_questions(self, *, detokenize: bool) -> list[Question]:
+        path = next(
+            (root / TRAIN_FILE for root in existing_roots(self.data_dir) if (root / TRAIN_FILE).is_file()), None
+        )
+        if path is None:
+            raise MissingFileError(f"expected {TRAIN_FILE} in a folder of data sets, there is none: set ANSELECT_DATA")
+        texts = dict.fromkeys(each.text for each in read_labelled(path))
+        return [
+            Question(str(place), treebank_to_text(text) if detokenize else text, ()) for place, text in enumerate(texts)
+        ]
 
     def is_left_out(self, source: Source) -> bool:
         """Say whether a source belongs to a set that is left out; `semeval` stands for all its years."""
@@ -101,7 +121,7 @@ def _training_lists(build: Build, stage: str) -> list[Question]:
     sources = build.mixture.stage(stage)
     wants_near = any(source.shares is not None and source.shares.other_words for source in sources)
     near = NearWords.from_encoder(build.encoder) if wants_near else None
-    pool = _pool(build, sources) if any(source.kind == "near" for source in sources) else None
+    pools = _pools(build, sources)
     for place, source in enumerate(sources):
         if build.is_left_out(source):
             continue
@@ -115,8 +135,8 @@ def _training_lists(build: Build, stage: str) -> list[Question]:
             drawn = span_lists(questions, plan, chance, source.shares, near)
         elif source.kind == "passages":
             drawn = passage_lists(questions, plan, chance)
-        elif source.kind == "near" and pool is not None:
-            drawn = near_lists(questions, pool, plan, chance)
+        elif source.kind == "near":
+            drawn = near_lists(questions, pools[source.pool], plan, chance)
         else:
             drawn = sample_lists(questions, plan, chance)
         lists += [replace(question, id=f"{place}-{question.id}") for question in drawn]
@@ -127,18 +147,25 @@ def _learnable(build: Build, source: Source) -> list[Question]:
     return [each for each in build.read_both_ways(source.data, source.split) if not is_held_out(each)]
 
 
-def _pool(build: Build, sources: Sequence[Source]) -> Pool:
-    """Gather the sentences of all sources that may be learnt from; answers in forums and whole passages are none."""
-    own = {(source.data, source.split): source for source in sources if source.data not in POSTS}
-    texts = (
-        candidate.text
-        for source in own.values()
-        if not build.is_left_out(source)
-        for question in _learnable(build, source)
-        for candidate in question.candidates
-    )
+def _pools(build: Build, sources: Sequence[Source]) -> dict[str, Pool]:
+    """Gather the pools that the sources draw near sentences from, by name."""
+    wanted = {source.pool for source in sources if source.kind == "near"}
+    gather = {"sentences": lambda: _sentences(build, sources), "newswire": lambda: _newswire(build)}
     with fast_products():
-        return Pool(texts, text_vectors(build.encoder))
+        return {name: Pool(gather[name](), text_vectors(build.encoder)) for name in sorted(wanted)}
+
+
+def _sentences(build: Build, sources: Sequence[Source]) -> Iterator[str]:
+    """Yield those of all sources that may be learnt from; answers in forums and whole passages are none."""
+    own = {(source.data, source.split): source for source in sources if source.data not in POSTS}
+    for source in own.values():
+        if not build.is_left_out(source):
+            yield from (each.text for question in _learnable(build, source) for each in question.candidates)
+
+
+def _newswire(build: Build) -> Iterator[str]:
+    for question in build.read_both_ways("trecqa", "train-all")[::NEWSWIRE_SHARE]:
+        yield from (candidate.text for candidate in question.candidates)
 
 
 def _dev_questions(build: Build) -> list[Question]:

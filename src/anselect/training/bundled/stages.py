@@ -32,7 +32,8 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 }
 # The same from where the turn before ended, in another order: one turn leaves much of what the larger model knows.
 SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["rehearsal"] = SETTINGS["lesson"]
-ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2}
+SETTINGS["refresher"] = SETTINGS["lesson"] | {"learning_rate": 7e-5}
+ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2, "refresher": 3}
 """What is added to the seed, so that no stage sees the lists in the order in which another has seen them."""
 COMMON: Final[dict[str, Any]] = {
     "cross_entropy_weight": 0.3,
@@ -115,6 +116,14 @@ def practise(build: Build, run: Path, adviser: Path, stage: str = "practice") ->
     files = write_taught(build, "practice", write_stage(build, "practice"), adviser)
     train(stage_recipe(build, stage, files, start=run), practice)
     return practice
+
+
+def refresh(build: Build, engine: Path) -> Path:
+    """Teach the finished model by itself, the encoder's cosine and the labels; return the run's folder."""
+    run = build.folder / "refresher"
+    files = write_taught(build, "refresher", write_stage(build, "refresher"), engine)
+    train(stage_recipe(build, "refresher", files, start=engine), run)
+    return run
 
 
 def untouched(build: Build) -> Path:
