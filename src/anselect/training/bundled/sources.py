@@ -187,7 +187,6 @@ MIXTURE: Final = Mixture(
             for name, questions in {"plain": 300, "more": 150, "encyclopedia": 120, "news": 100, "forum": 60}.items()
         ),
         Source(GROUPS, "written", ListPlan(600, negatives=4), turn=3, advice=True),
-        Source("wikiqa", "train", ListPlan(300, negatives=5), "near", turn=4, advice=True),
         Source("squadshifts-new-wiki", "test", ListPlan(500), "spans", turn=5, advice=True, cosine=0.25),
         Source("squad11-train-part", "train", ListPlan(300), "spans", turn=5, advice=True),
         Source("squad11-train-part", "train", ListPlan(100, negatives=3), "passages", turn=5, advice=True, cosine=0.5),
