@@ -84,6 +84,10 @@ class ModelConfig(Section):
     question_layers: int = Field(default=0, ge=0)
     """`cross-encoder` on BERT only: in so many of the lowest layers a question does not see its candidate, so that they
     are computed once for each question. 0 with `start`: as many as there."""
+    sides_apart: float = Field(default=0.0, ge=0)
+    """`cross-encoder` on BERT only: each side has a class token and places of its own, and attention between them is
+    lowered by so much at first; training changes it head by head. For encoders that were tuned for single texts. 0: the
+    two are one text. With `start`: as there."""
     exit_layer: int = Field(default=0, ge=0)
     """`cross-encoder` only: behind so many layers a first guess is learnt, so that hopeless candidates need no more of
     them; 0: none."""

@@ -123,6 +123,38 @@ def test_exit_among_layers_that_read_questions_alone_is_refused(tmp_path: Path) 
         export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
 
 
+@pytest.mark.parametrize("head", ["match", "sigmoid"])
+@pytest.mark.parametrize("leaves", [False, True])
+def test_sides_that_began_apart_keep_the_original_s_scores(tmp_path: Path, head: str, leaves: bool) -> None:
+    ranker = save_ours(tmp_path, head=head, pooling="mean", sides_apart=2.0)
+    with torch.no_grad():
+        for weight in ranker.model.encoder.parameters():
+            weight.mul_(10 if weight.dim() == 2 else 1)
+        ranker.model.cross_attention.lowered.uniform_(0.0, 0.1)
+    if leaves:
+        add_exit(ranker, QUESTIONS)
+    ranker.save(tmp_path / "own")
+    export_engine(load_source(tmp_path / "own"), tmp_path / "out", precision="fp32", calibration=CALIBRATION)
+    expected = ranker.score(QUESTIONS).scores
+    for ours, theirs in zip(load_engine(tmp_path / "out").score(QUESTIONS).scores, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    with torch.no_grad():
+        ranker.model.cross_attention.lowered.zero_()
+    moved = zip(expected, ranker.score(QUESTIONS).scores, strict=True)
+    assert max(abs(a - b) for rows in moved for a, b in zip(*rows, strict=True)) > 3e-4  # else nothing was tested
+
+
+def test_sides_that_began_apart_score_alike_in_any_company(tmp_path: Path) -> None:
+    ranker = save_ours(tmp_path, head="match", pooling="mean", sides_apart=2.0)
+    ranker.save(tmp_path / "own")
+    export_engine(load_source(tmp_path / "own"), tmp_path / "out", calibration=CALIBRATION, max_drift=1.0)
+    engine = load_engine(tmp_path / "out")
+    together = engine.score(QUESTIONS).scores
+    assert [engine.score([question]).scores[0] for question in QUESTIONS] == together
+    alone = [[engine.score([replace(q, candidates=(c,))]).scores[0][0] for c in q.candidates] for q in QUESTIONS]
+    assert alone == [list(own) for own in together]
+
+
 def test_only_short_pairs_leave(tmp_path: Path) -> None:
     ranker = save_ours(tmp_path, head="sigmoid", pooling="mean")
     whole = ranker.score(QUESTIONS).scores

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import anselect
 from anselect.data.protocols import PROTOCOLS
@@ -16,7 +17,7 @@ from anselect.engine.folder import BUNDLED
 from anselect.engine.ranker import load_engine
 from anselect.errors import UsageError
 from anselect.modeling.cross_encoder import AnswerSelectionModel
-from anselect.modeling.rankers import CrossEncoderRanker
+from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Candidate, Question
 from anselect.training.engine_export import SAMPLES, Calibration, export_engine
 from anselect.training.engine_export_source import load_source
@@ -28,11 +29,17 @@ from tests.training.tiny import add_exit, learnable_questions, save_tiny_bert
 QUESTIONS = learnable_questions(20)
 
 
-def export(folder: Path, head: str, *, precision: str = "int8", leaving: bool = False, once: int = 0) -> Path:
+def export(
+    folder: Path, head: str, *, precision: str = "int8", leaving: bool = False, once: int = 0, apart: float = 0.0
+) -> Path:
     bert = save_tiny_bert(folder / "bert")
     settings: dict[str, Any] = {"head": head, "pooling": "mean", "max_tokens": 32, "question_layers": once}
+    settings["sides_apart"] = apart
     model, tokenizer = AnswerSelectionModel.from_encoder(bert, **settings)
     ranker = CrossEncoderRanker(model, tokenizer)
+    if apart:
+        with torch.no_grad():
+            model.cross_attention.lowered.uniform_(-0.1, 0.1)
     if leaving:
         add_exit(ranker, QUESTIONS)
     ranker.save(folder / "run" / "model")
@@ -74,7 +81,20 @@ def test_the_bundled_model_is_read_back() -> None:
     assert np.abs(np.log(scores / (1 - scores)) - engine.logits(SAMPLES)).max() < 0.5
 
 
-@pytest.mark.parametrize("kind", [{}, {"leaving": True, "once": 1}])
+@pytest.mark.parametrize("leaving", [False, True])
+def test_sides_that_began_apart_are_read_back_as_they_are(tmp_path: Path, leaving: bool) -> None:
+    engine = export(tmp_path, "match", leaving=leaving, apart=2.0)
+    read = read_engine_model(engine)
+    trained = load_ranker(tmp_path / "run" / "model").model
+    assert isinstance(trained, AnswerSelectionModel)
+    assert np.allclose(read.model.cross_attention.values(), trained.cross_attention.values(), atol=1e-6)
+    expected, found = logits(load_engine(engine)), logits(read)
+    assert np.abs(found - expected).max() < 0.05 * (1 + np.abs(expected).max())
+    read.save(tmp_path / "again" / "model")
+    assert np.allclose(logits(load_ranker(tmp_path / "again" / "model")), found, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [{}, {"leaving": True, "once": 1}, {"apart": 2.0}])
 def test_training_goes_on_from_an_engine_folder(tmp_path: Path, kind: dict[str, Any]) -> None:
     engine = export(tmp_path, "sigmoid", **kind)
     for seed, split in enumerate(("train", "dev", "test")):

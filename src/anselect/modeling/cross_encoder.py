@@ -33,6 +33,12 @@ from anselect.modeling.encoders import (
 from anselect.modeling.heads import HEADS, Head, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
 from anselect.modeling.question_first import check_question_layers, read_question_first
+from anselect.modeling.sides_apart import (
+    CrossAttention,
+    check_sides_apart,
+    give_sides_class_tokens,
+    read_sides_apart,
+)
 from anselect.text.highlight import add_special_tokens, special_tokens
 
 POOLINGS: Final = ("class", "pooler", "mean")
@@ -66,6 +72,9 @@ class AnswerSelectionConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     highlight_tokens: list[str] | tuple[str, ...] = ()
     question_layers: int = 0
     """In so many of the lowest layers a question does not see its candidate (`question_first.py`)."""
+    sides_apart: float = 0.0
+    """By how much each head's attention between question and candidate was lowered when training began
+    (`sides_apart.py`); 0: the two are read as one text, as the encoder's family reads pairs."""
     exit_layer: int = 0
     """After so many layers a head of the same kind, with the mean over all tokens, makes a first guess; 0: never."""
     exit_below: float | None = None
@@ -103,6 +112,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     config: AnswerSelectionConfig
     encoder: PreTrainedModel
+    cross_attention: CrossAttention
     rows_per_pass: int = 0
     """In training: sort a batch's rows by length and encode so many at a time, each part as wide as its own longest
     row. The candidates of one question differ in length, so one pass over all would be a third padding. 0: one pass."""
@@ -113,6 +123,8 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             raise UsageError(f"unknown pooling '{config.pooling}': choose from {', '.join(POOLINGS)}")
         self.encoder = encoder or _empty_encoder(config)
         check_question_layers(self.encoder, config.question_layers)
+        if config.sides_apart:
+            self._let_sides_begin_apart(config)
         # One object, so that growing the encoder's embeddings is saved with the model's settings.
         config.encoder_config = self.encoder.config
         heads = [self._new_head() for _ in range(2 if config.exit_layer else 1)]
@@ -121,8 +133,15 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             self.exit_head = heads[1]
         self.post_init()  # type: ignore[no-untyped-call]
         for head in heads:
-            head.begin()
+            head.begin(exactly=config.sides_apart > 0)
         self._freeze_unused()
+
+    def _let_sides_begin_apart(self, config: AnswerSelectionConfig) -> None:
+        check_sides_apart(self.encoder)
+        if config.question_layers:
+            raise UsageError("expected sides_apart or question_layers, got both: leave one of them out")
+        own = self.encoder.config
+        self.cross_attention = CrossAttention(own.num_hidden_layers, own.num_attention_heads, config.sides_apart)
 
     @classmethod
     def from_pretrained(cls, *inputs: Any, **options: Any) -> Any:  # noqa: ANN401 - the library's signature
@@ -155,6 +174,9 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             attn_implementation=encoder.config._attn_implementation,
             **settings,
         )
+        if config.sides_apart:
+            check_sides_apart(encoder)
+            give_sides_class_tokens(tokenizer)
         limit = most_tokens(encoder.config)
         if limit is not None and config.max_tokens > limit:
             raise UsageError(f"max_tokens is {config.max_tokens}: {name} takes at most {limit}")
@@ -213,6 +235,8 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         known = accepted_inputs(self.encoder, inputs)
         if self.config.question_layers:
             return read_question_first(self.encoder, known, self.config.question_layers)
+        if self.config.sides_apart:
+            return read_sides_apart(self.encoder, known, self.cross_attention)
         options = {"output_hidden_states": True} if self.config.exit_layer else {}
         return cast(ModelOutput, self.encoder(**known, **options))
 
@@ -249,7 +273,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.exit_head = self._new_head().to(self.device).train(self.training)
         for module in self.exit_head.modules():
             self._init_weights(module)
-        self.exit_head.begin()
+        self.exit_head.begin(exactly=self.config.sides_apart > 0)
 
     def remove_exit(self) -> None:
         """Make no first guess any more."""

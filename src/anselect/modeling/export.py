@@ -108,6 +108,8 @@ def _needs_modules(model: AnswerSelectionModel) -> bool:
         raise UsageError("pairs leave this model early, which others cannot do: set its exit_below to None and save it")
     if model.config.question_layers:
         raise UsageError("a question does not see its candidate in this model's lower layers, which others cannot do")
+    if model.config.sides_apart:
+        raise UsageError("both sides have places and attention of their own in this model, which others cannot do")
     if family == PLAIN_FAMILY and head in PLAIN_HEADS and pooling != "mean":
         return False
     if pooling == "pooler":

@@ -52,8 +52,8 @@ class Head(nn.Module, ABC):
     def forward(self, hidden: Tensor, class_vector: Tensor, question_mask: Tensor, candidate_mask: Tensor) -> Tensor:
         """Return the logits (B, labels) of hidden states (B, T, D)."""
 
-    def begin(self) -> None:
-        """Set start values that are not random; most heads have none."""
+    def begin(self, *, exactly: bool = False) -> None:
+        """Set start values that are not random; most heads have none. `exactly`: nothing random beside them."""
 
 
 class LinearHead(Head):
@@ -179,10 +179,12 @@ class MatchHead(Head):
         self.dropout = nn.Dropout(settings.dropout)
         self.output = nn.Linear(3 * settings.width, self.labels)
 
-    def begin(self) -> None:
+    def begin(self, *, exactly: bool = False) -> None:
         """Let a usual cosine mean even odds, else the first steps would unlearn what the encoder knows."""
         start = COSINE_SCALE / 2 * USUAL_COSINE
         with torch.no_grad():
+            if exactly:
+                self.output.weight.zero_()
             self.output.bias.copy_(torch.tensor([start, -start]))
 
     def forward(self, hidden: Tensor, class_vector: Tensor, question_mask: Tensor, candidate_mask: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from anselect.modeling.cross_encoder import AnswerSelectionModel
 from anselect.modeling.scoring import score_pairs
 from anselect.modeling.siamese import SiameseModel
 from anselect.modeling.siamese_ranker import SiameseRanker, open_features
+from anselect.modeling.sides_apart import give_sides_class_tokens
 from anselect.records import Question, ScoredQuestions
 
 
@@ -60,4 +61,7 @@ def load_ranker(folder: Path) -> TrainedRanker:
         return SiameseRanker(checkpoint.model, features)
     if checkpoint.tokenizer is None:
         raise DataError("expected a tokenizer beside the model, there is none", path=folder)
-    return CrossEncoderRanker(cast(AnswerSelectionModel, checkpoint.model), checkpoint.tokenizer)
+    model = cast(AnswerSelectionModel, checkpoint.model)
+    if model.config.sides_apart:
+        give_sides_class_tokens(checkpoint.tokenizer)  # the library's class has its own way with pairs
+    return CrossEncoderRanker(model, checkpoint.tokenizer)

@@ -16,7 +16,15 @@ import numpy as np
 from anselect.engine.session import OUTPUT
 from anselect.modeling.heads import COSINE_SCALE
 from anselect.training.engine_export_graph import BOOL, INT64, Graph
-from anselect.training.engine_export_layers import BertParts, ExitGate, HeadLayer, Layer, Products, embed
+from anselect.training.engine_export_layers import (
+    BertParts,
+    ExitGate,
+    HeadLayer,
+    Layer,
+    Products,
+    across_sides,
+    embed,
+)
 from anselect.training.engine_export_questions import build_question_first
 from anselect.training.engine_export_rounding import ChannelLimits, Floats
 
@@ -40,13 +48,15 @@ def _upper_layers(parts: BertParts, products: Products, hidden: str) -> str:
     """Return a logit for each row of (rows, tokens, width), through all layers that questions are not read alone in."""
     graph, gate = products.graph, None
     masks: Sequence[str] = MASKS if parts.match else ()
+    across = "" if parts.lowered is None else across_sides(graph, "segments")
     for number in range(parts.question_layers, parts.layers):
         if parts.exit is not None and number == parts.exit.layer:
             guesses = _logit(products, parts, parts.exit.head, hidden, _mean(graph, hidden), masks)
             gate = _Gate(guesses, _rows_that_stay(graph, guesses, hidden, parts.exit))
             hidden, *masks = (graph.add("Gather", each, gate.rows, axis=0) for each in (hidden, *masks))
+            across = across and graph.add("Gather", across, gate.rows, axis=0)
         first_only = number == parts.layers - 1 and not parts.mean
-        hidden = Layer(parts, products, number).build(hidden, first_only=first_only)
+        hidden = Layer(parts, products, number).build(hidden, first_only=first_only, across=across)
     pooled = _mean(graph, hidden) if parts.mean else _first(graph, hidden)
     logits = _logit(products, parts, parts.head, hidden, pooled, masks)
     return logits if gate is None else graph.add("ScatterElements", gate.guesses, gate.rows, logits)

@@ -41,6 +41,8 @@ class BertParts:
     exit: ExitGate | None = None
     question_layers: int = 0
     """In so many layers questions are read without their candidates, once for all of them."""
+    lowered: Floats | None = None
+    """Where both sides have places of their own: what is taken from attention between them (layers, heads)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,11 @@ class Layer:
         """How the names of its weights begin."""
         return f"{self.parts.prefix}encoder.layer.{self.number}."
 
-    def build(self, hidden: str, *, first_only: bool) -> str:
-        """Return the layer's output (rows, tokens, width), of the first token alone where no other is read."""
+    def build(self, hidden: str, *, first_only: bool, across: str = "") -> str:
+        """Return the layer's output (rows, tokens, width), of the first token alone where no other is read.
+
+        `across` is 1 where a token and the one it reads are of different sides (rows, 1, tokens, tokens).
+        """
         graph = self.products.graph
         if first_only:
             asked = graph.add("Slice", hidden, graph.numbers(0), graph.numbers(1), graph.numbers(1))
@@ -98,7 +103,7 @@ class Layer:
         else:
             asked = hidden
             query, key, value = graph.split(self.project(hidden), 3)
-        return self.behind_attention(asked, self.attend(query, key, value))
+        return self.behind_attention(asked, self.attend(query, key, value, across))
 
     @property
     def _names(self) -> list[str]:
@@ -108,10 +113,13 @@ class Layer:
         """Return query, key and value of each token, side by side."""
         return self.products.dense(hidden, *self._names)
 
-    def attend(self, query: str, key: str, value: str) -> str:
+    def attend(self, query: str, key: str, value: str, across: str = "") -> str:
         """Let each token of (rows, tokens, width) read the others of its row."""
-        heads = self.parts.heads
-        return self.products.graph.add("MultiHeadAttention", query, key, value, domain=MICROSOFT, num_heads=heads)
+        graph, inputs = self.products.graph, [query, key, value]
+        if across and self.parts.lowered is not None:
+            taken = graph.constant(-self.parts.lowered[self.number].reshape(1, -1, 1, 1))
+            inputs += ["", "", graph.add("Mul", across, taken)]
+        return graph.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=self.parts.heads)
 
     def behind_attention(self, asked: str, read: str) -> str:
         """Return the layer's output for tokens and what they have read; any number of axes before the last."""
@@ -136,12 +144,33 @@ def embed(products: Products, parts: BertParts, ids: str, segments: str, first: 
         if name.startswith(f"{parts.prefix}embeddings.")
     }
     words = _look_up(graph, own["word_embeddings.weight"], ids, is_rounded=products.limits is not None)
+    table = own["position_embeddings.weight"][: parts.max_tokens]
+    if parts.lowered is not None:
+        # Both sides are of the first segment.
+        places = graph.add(
+            "Gather", graph.constant(table + own["token_type_embeddings.weight"][0]), own_places(graph, segments)
+        )
+        summed = graph.add("Add", words, places)
+        return graph.norm(summed, own["LayerNorm.weight"], own["LayerNorm.bias"], epsilon=parts.epsilon)
     of_segments = graph.add("Gather", graph.constant(own["token_type_embeddings.weight"]), segments)
     length = graph.add("Slice", graph.add("Shape", ids), graph.numbers(1), graph.numbers(2))
-    table = graph.constant(own["position_embeddings.weight"][: parts.max_tokens])
-    places = graph.add("Slice", table, first, graph.add("Add", first, length), graph.numbers(0))
+    places = graph.add("Slice", graph.constant(table), first, graph.add("Add", first, length), graph.numbers(0))
     summed = graph.add("Add", graph.add("Add", words, of_segments), places)
     return graph.norm(summed, own["LayerNorm.weight"], own["LayerNorm.bias"], epsilon=parts.epsilon)
+
+
+def own_places(graph: Graph, sides: str) -> str:
+    """Return each token's place on its own side (rows, tokens), of unpadded rows of sides 0 and then 1."""
+    tokens = graph.add("Squeeze", graph.add("Slice", graph.add("Shape", sides), graph.numbers(1), graph.numbers(2)))
+    zero, one = (graph.constant(np.array(each, dtype=np.int64)) for each in (0, 1))
+    asked = graph.add("Sub", tokens, graph.add("ReduceSum", sides, graph.numbers(1), keepdims=1))
+    return graph.add("Sub", graph.add("Range", zero, tokens, one), graph.add("Mul", sides, asked))
+
+
+def across_sides(graph: Graph, sides: str) -> str:
+    """Return 1 where two tokens are of different sides, 0 elsewhere (rows, 1, tokens, tokens)."""
+    rows, columns = (graph.add("Unsqueeze", sides, graph.numbers(*axes)) for axes in ((1, 3), (1, 2)))
+    return graph.add("Cast", graph.add("Not", graph.add("Equal", rows, columns)), to=1)
 
 
 def _look_up(graph: Graph, table: Floats, ids: str, *, is_rounded: bool) -> str:

@@ -91,6 +91,9 @@ class Source:
         question_layers = config.question_layers if is_ours else 0
         if matches and (pooling != "mean" or question_layers):
             return None
+        lowered = _lowered(self.network.model)
+        if lowered is not None and pooling != "mean":
+            return None
         if pooling == "pooler":
             head = (HeadLayer(f"{prefix}pooler.dense", "Tanh"), *head)
         return BertParts(
@@ -105,7 +108,15 @@ class Source:
             match=matches,
             exit=_exit_gate(config) if is_ours else None,
             question_layers=question_layers,
+            lowered=lowered,
         )
+
+
+def _lowered(model: PreTrainedModel) -> NDArray[np.float32] | None:
+    """Return what is taken from attention between the sides, where they have places of their own."""
+    if isinstance(model, AnswerSelectionModel) and model.config.sides_apart:
+        return model.cross_attention.values()
+    return None
 
 
 def _exit_gate(config: Any) -> ExitGate | None:  # noqa: ANN401 - a model's settings

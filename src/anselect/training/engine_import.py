@@ -36,6 +36,7 @@ SPECIALS: Final = {
 PRODUCT: Final = "MatMulIntegerToFloat"
 PRODUCTS_PER_LAYER: Final = 4
 ATTENTION: Final = "sdpa"
+ATTENTION_NODE: Final = "MultiHeadAttention"
 NORM: Final = "LayerNormalization"
 
 Floats = NDArray[np.float32]
@@ -58,6 +59,7 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
         raise UsageError(f"{folder}: expected an engine in 8 bits to go on from, got {manifest.precision}: use its run")
     graph = _Graph.read(folder / MODEL)
     weights = dict(_encoder_weights(graph))
+    lowered = graph.lowered()
     config = _encoder_config(graph, weights, manifest.max_tokens)
     encoder = BertModel(config, add_pooling_layer=False)  # type: ignore[no-untyped-call]
     encoder.load_state_dict({name: torch.tensor(value) for name, value in weights.items()})
@@ -68,6 +70,8 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
         pooling="mean",
         max_tokens=manifest.max_tokens,
         question_layers=graph.question_layers(),
+        # With what it began is not known any more; what it became is read below.
+        sides_apart=0.0 if lowered is None else 1.0,
         exit_layer=graph.layers_before("NonZero"),
         exit_below=graph.exit_below(),
         exit_tokens=graph.exit_tokens(),
@@ -75,6 +79,8 @@ def read_engine_model(folder: Path) -> CrossEncoderRanker:
         attn_implementation=ATTENTION,
     )
     model = AnswerSelectionModel(settings, encoder=encoder)
+    if lowered is not None:
+        model.cross_attention.set_values(lowered)
     for head, (weight, bias) in zip((model.head, getattr(model, "exit_head", None)), graph.heads(), strict=False):
         _set_head(head, weight, bias)
     model.config.text_steps = asdict(TextSteps(**manifest.text_steps))
@@ -136,12 +142,19 @@ class _Graph:
         kinds = [node.op_type for node in self.nodes]
         if kind not in kinds:
             return 0
-        return kinds[: kinds.index(kind)].count("MultiHeadAttention")
+        return kinds[: kinds.index(kind)].count(ATTENTION_NODE)
 
     def question_layers(self) -> int:
         """Return in how many layers questions are read alone: their states are keys, values and the last output."""
         split = next((node for node in self.nodes if node.op_type == "Split" and node.input[0] == MEMORY), None)
         return 0 if split is None else (len(split.output) - 1) // 2
+
+    def lowered(self) -> Floats | None:
+        """Return what is taken from attention between the sides (layers, heads); None where both are one text."""
+        maker = {node.output[0]: node for node in self.nodes}
+        biased = [node for node in self.nodes if node.op_type == ATTENTION_NODE and len(node.input) > 5]
+        taken = [-self.constants[maker[node.input[5]].input[1]].ravel() for node in biased]
+        return np.stack(taken) if taken else None
 
     def exit_below(self) -> float | None:
         """Return the guess below which rows leave."""
@@ -154,11 +167,13 @@ class _Graph:
 
 def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
     tables = [each[0] for each in graph.stored("Gather") if each and each[0].ndim == 2]
-    rounded, scales, segments = tables
+    rounded, scales, third = tables
     yield "embeddings.word_embeddings.weight", rounded.astype(np.float32) * scales
+    sliced = [each[0] for each in graph.stored("Slice") if each and each[0].ndim == 2]
+    # Where both sides have places of their own, the one segment that there is stands in the table of places.
+    segments, places = (third, sliced[0]) if sliced else (np.zeros((2, third.shape[1]), dtype=np.float32), third)
     yield "embeddings.token_type_embeddings.weight", segments
-    sliced = (each[0] for each in graph.stored("Slice") if each and each[0].ndim == 2)
-    yield "embeddings.position_embeddings.weight", next(sliced)
+    yield "embeddings.position_embeddings.weight", places
     norms = iter(list(graph.stored(NORM)))
     yield from zip(("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"), next(norms), strict=True)
     products = list(graph.products())
@@ -180,13 +195,13 @@ def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
 
 
 def _encoder_config(graph: _Graph, weights: Mapping[str, Floats], max_tokens: int) -> BertConfig:
-    attention = next(node for node in graph.nodes if node.op_type == "MultiHeadAttention")
+    attention = next(node for node in graph.nodes if node.op_type == ATTENTION_NODE)
     norm = next(node for node in graph.nodes if node.op_type == NORM)
     vocabulary, width = weights["embeddings.word_embeddings.weight"].shape
     return BertConfig(
         vocab_size=vocabulary,
         hidden_size=width,
-        num_hidden_layers=sum(node.op_type == "MultiHeadAttention" for node in graph.nodes),
+        num_hidden_layers=sum(node.op_type == ATTENTION_NODE for node in graph.nodes),
         num_attention_heads=_attribute(attention, "num_heads").i,
         intermediate_size=len(weights["encoder.layer.0.intermediate.dense.weight"]),
         max_position_embeddings=max(max_tokens, len(weights["embeddings.position_embeddings.weight"])),

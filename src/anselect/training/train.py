@@ -122,6 +122,7 @@ def _from_encoder(recipe: Recipe, steps: TextSteps) -> CrossEncoderRanker:
         pooling=recipe.model.pooling,
         dropout=recipe.model.dropout,
         max_tokens=recipe.model.max_tokens,
+        sides_apart=recipe.model.sides_apart,
     )
     if steps.tokens:
         model.add_highlight_tokens(tokenizer, steps.highlight)

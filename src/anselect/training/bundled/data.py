@@ -49,6 +49,8 @@ class Build:
     """Behind this layer a first guess is learnt in the lesson."""
     question_layers: int = 0
     """In so many layers questions learn to be read without their candidates."""
+    sides_apart: float = 0.0
+    """By how much attention between question and candidate is lowered when the lesson begins."""
     seed: int = 0
     leave_out: tuple[str, ...] = ()
     """Data sets, none of whose years and splits the model may see: what it gets there is what users get."""

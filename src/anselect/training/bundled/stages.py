@@ -55,6 +55,7 @@ def stage_recipe(build: Build, stage: str, files: StageFiles, start: Path | None
             "encoder": build.encoder,
             "exit_layer": build.exit_layer,
             "question_layers": build.question_layers,
+            "sides_apart": build.sides_apart,
         }
     if start is not None:
         model |= {"start": str(start)}
