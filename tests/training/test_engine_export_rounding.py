@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 from anselect.training.engine_export_rounding import (
+    LARGEST,
     LARGEST_SUM,
     MOST_PARTS,
     STEPS,
@@ -116,3 +117,45 @@ def test_nothing_seen_is_rounded_to_zero() -> None:
     plan = plan_rounding(ChannelLimits(np.zeros(4, np.float32), np.zeros(4, np.float32)))
     assert len(plan.channels) == 0
     assert not product(plan, np.zeros((2, 4), np.float32), weights()[:4]).any()
+
+
+def test_rounding_one_channel_is_made_good_by_those_that_go_with_it() -> None:
+    chance = np.random.default_rng(0)
+    shared = chance.normal(size=(500, 4))
+    seen = (shared @ chance.normal(size=(4, 24)) + 0.1 * chance.normal(size=(500, 24))).astype(np.float32)
+    weight = chance.normal(size=(24, 8)).astype(np.float32) * 0.01
+    weight[0] = 1.0  # one wide weight leaves few steps to the others of its column
+    alone = plan_rounding(limits_of(seen))
+    together = plan_rounding(ChannelLimits(seen.min(axis=0), seen.max(axis=0), seen.T @ seen))
+    errors = []
+    for plan in (alone, together):
+        rounded, scales = plan.round_weights(weight)
+        errors.append(np.abs(seen @ (plan.gather(rounded) * scales) - seen @ weight).mean())
+    assert errors[1] < errors[0] / 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_made_good_weights_stay_within_8_bits_and_pairs_of_them_within_16(seed: int) -> None:
+    values = activations(seed)
+    plan = plan_rounding(ChannelLimits(values.min(axis=0), values.max(axis=0), values.T @ values))
+    weight = np.random.default_rng(seed).normal(size=(values.shape[1], 16)).astype(np.float32)
+    rounded, _ = plan.round_weights(weight)
+    assert len(rounded) == len(weight) + len(plan.channels)
+    pairs = np.pad(rounded.astype(np.int64), ((0, len(rounded) % 2), (0, 0)))
+    assert np.abs(rounded.astype(np.int64)).max() <= LARGEST
+    assert (np.abs(pairs[::2] + pairs[1::2]) * STEPS).max() < 2**15
+
+
+def test_channels_that_were_never_seen_to_be_anything_round_as_they_are() -> None:
+    nothing = np.zeros(4, np.float32)
+    plan = plan_rounding(ChannelLimits(nothing, nothing, np.zeros((4, 4), np.float32)))
+    rounded, scales = plan.round_weights(np.eye(4, dtype=np.float32))
+    assert np.allclose(rounded * scales, np.eye(4), atol=0.01)
+
+
+def test_what_was_seen_in_two_parts_is_what_was_seen() -> None:
+    values = activations()
+    parts = [ChannelLimits(each.min(axis=0), each.max(axis=0), each.T @ each) for each in (values[:7], values[7:])]
+    joined = parts[0].joined(parts[1])
+    assert joined.products is not None
+    assert np.allclose(joined.products, values.T @ values, rtol=1e-3, atol=1e-2)

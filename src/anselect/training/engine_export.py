@@ -163,13 +163,13 @@ def _model_file(source: Source, precision: str, calibration: Calibration | None,
 
 
 def measure_limits(source: Source, tokenizer: TextTokenizer, pairs: Sequence[Pair]) -> dict[str, ChannelLimits]:
-    """Return the smallest and the largest input that each product meets in each channel, by the name of its module."""
+    """Return what inputs each product meets, channel by channel and together, by the name of its module."""
     limits: dict[str, ChannelLimits] = {}
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
         def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
             seen = inputs[0].detach().reshape(-1, inputs[0].shape[-1]).numpy()
-            found = ChannelLimits(seen.min(axis=0), seen.max(axis=0))
+            found = ChannelLimits(seen.min(axis=0), seen.max(axis=0), seen.T @ seen)
             limits[name] = limits[name].joined(found) if name in limits else found
 
         return look

@@ -4,12 +4,15 @@ One value of BERT's layer norm reaches 28 where most stay below 3. A range that 
 the 256 steps. So the range is that of the many, and a wide channel comes several times: the first part says how far the
 value goes within the range, the next how far within the stretch behind it, and so on. Sums of integers are exact, so
 that no row depends on its batch.
+
+Weights are rounded one channel after the other, and what rounding one of them does to the products that were seen is
+made good by those that are not rounded yet (Frantar et al. 2023, GPTQ).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -22,6 +25,8 @@ LARGEST: Final = 126
 LARGEST_SUM: Final = 2**15 - 1
 MOST_PARTS: Final = 16
 """So many columns may join a product: 4 % of 384."""
+DAMPING: Final = 0.01
+"""What is added to each channel's own product, as a share of their mean."""
 BEYOND: Final = 64
 """No more stretches of a channel are looked at: a range may be next to nothing beside it."""
 Floats = NDArray[np.float32]
@@ -35,6 +40,8 @@ class ChannelLimits:
 
     low: Floats
     high: Floats
+    products: Floats | None = None
+    """The sum over all rows seen of each channel times each other; None where nobody asked for it."""
 
     def range(self, but: Sequence[int] = ()) -> Limits:
         """Return the smallest and the largest value, on both sides of zero, but for those of some channels."""
@@ -52,7 +59,9 @@ class ChannelLimits:
 
     def joined(self, other: ChannelLimits) -> ChannelLimits:
         """Return the limits of what both have seen."""
-        return ChannelLimits(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        known = [each.products for each in (self, other) if each.products is not None]
+        products = sum(known[1:], start=known[0]) if known else None
+        return ChannelLimits(np.minimum(self.low, other.low), np.maximum(self.high, other.high), products)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,8 @@ class Rounding:
     """The channel of each further part."""
     shifts: Floats
     """What is added to it before it is rounded: its stretch then lies in the range."""
+    products: Floats | None = None
+    """What channels were seen to be together (`ChannelLimits.products`); None: each weight is rounded by itself."""
 
     @property
     def rests(self) -> Floats:
@@ -76,10 +87,14 @@ class Rounding:
     def round_weights(self, weight: Floats) -> tuple[NDArray[np.int8], Floats]:
         """Round a product's (in, out) weight; return integers of all channels and further parts, and columns' scales.
 
-        What rounding a channel's weight took away or added, its next part makes good: errors do not add up.
+        What rounding a channel's weight took away or added, its next part makes good: errors do not add up. Where it
+        is known how channels go together, the channels that are rounded later make it good.
         """
         rows = np.concatenate([weight, weight[self.channels]])
         scales = _scales(rows)
+        if self.products is not None:
+            whole = _compensated(weight / scales, self.products)
+            return _within_16_bits(np.concatenate([whole, whole[self.channels]])), scales
         exact = rows / scales
         owed: dict[tuple[int, bool], Floats] = {}
         for place, (channel, shift) in enumerate(zip(self.channels.tolist(), self.shifts.tolist(), strict=True)):
@@ -119,6 +134,32 @@ def _scales(rows: Floats) -> Floats:
     return widened
 
 
+def _compensated(exact: Floats, products: Floats) -> Floats:
+    """Round weights (in, out) to integers, widest inputs first; those behind take over what each one's rounding did."""
+    together = products.astype(np.float64)
+    size = len(together)
+    # A channel that was never seen must not take over anything without limit.
+    together += np.eye(size) * max(DAMPING * float(np.diag(together).mean()), 1e-12)
+    order = np.argsort(-np.diag(together), kind="stable")
+    shares = np.linalg.cholesky(np.linalg.inv(together[np.ix_(order, order)])).T
+    left, rounded = exact[order].astype(np.float64), np.empty(exact.shape)
+    for place in range(size):
+        rounded[order[place]] = np.clip(np.rint(left[place]), -LARGEST, LARGEST)
+        error = (left[place] - rounded[order[place]]) / shares[place, place]
+        left[place + 1 :] -= np.outer(shares[place, place + 1 :], error)
+    return rounded.astype(np.float32)
+
+
+def _within_16_bits(rounded: Floats) -> NDArray[np.int8]:
+    """Make the second of two neighbours smaller where their products together would leave 16 bits."""
+    even = np.pad(rounded, ((0, len(rounded) % 2), (0, 0)))
+    first, second = even[::2], even[1::2]
+    room = np.maximum(LARGEST_SUM // STEPS - np.abs(first), 0.0)
+    is_one_sign = first * second > 0
+    even[1::2] = np.where(is_one_sign, np.sign(second) * np.minimum(np.abs(second), room), second)
+    return even[: len(rounded)].astype(np.int8)
+
+
 def even_rounding(limits: Limits) -> Rounding:
     """Give all channels the same range."""
     return _rounding(limits, {})
@@ -135,7 +176,7 @@ def plan_rounding(limits: ChannelLimits, most_parts: int = MOST_PARTS) -> Roundi
         plan = _rounding(limits.range(but=list(apart)), apart)
         if len(plan.channels) <= most_parts:
             best = plan
-    return best
+    return replace(best, products=limits.products)
 
 
 def _rounding(limits: Limits, apart: Mapping[int, Limits]) -> Rounding:
