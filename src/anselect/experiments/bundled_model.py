@@ -29,7 +29,7 @@ from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import lesson, practise, refresh, revise, train_adviser, untouched
+from anselect.training.bundled.stages import lesson, practise, revise, take_refresher, train_adviser, untouched
 from anselect.training.module_command import run_command
 
 RECORDS: Final = {
@@ -68,22 +68,26 @@ def build(
     engine = work / "engine"
     if not is_engine_folder(engine):
         finish_model(plan, left, engine, "lesson")
-    _refresh(plan, engine, output)
+    _refresh_and_finish(plan, engine, output)
 
 
-@app.command(name="refresh")
-def go_on(
+@app.command()
+def refresh(
     work: Work = Path("runs/bundled"),
     start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
 ) -> None:
     """Only the last stage of `build`, from an engine folder: taught by itself, the encoder's cosine and the labels."""
-    _refresh(Build(work), start, output, _known(start))
+    _refresh_and_finish(Build(work), start, output, _recorded(start))
 
 
-def _refresh(plan: Build, start: Path, output: Path, known: Mapping[str, Any] = MappingProxyType({})) -> None:
+def _refresh_and_finish(
+    plan: Build, start: Path, output: Path, known: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Train the last stage, mix it with its start, export, measure, and copy the whole folder to its place."""
-    learnt = choose_mean([refresh(plan, start)], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES)
+    learnt = choose_mean(
+        [take_refresher(plan, start)], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES
+    )
     left = choose_exit(learnt, dev_sets(plan), plan.folder / "refreshed-exit")
     engine = plan.folder / "refreshed-engine"
     _describe(plan, engine, asdict(finish_model(plan, left, engine, "refresher")), known)
@@ -103,14 +107,17 @@ def measure(
     output: Annotated[Path, typer.Option(help="The engine folder; its card and figures are written anew.")] = BUNDLED,
 ) -> None:
     """Measure the engine folder again and write its card anew; what a building recorded and is gone since, stays."""
-    known = json.loads((output / "metrics.json").read_text(encoding="utf-8"))
-    _describe(Build(work), output, known["finish"], _known(output))
+    _describe(Build(work), output, _metrics(output)["finish"], _recorded(output))
 
 
-def _known(engine: Path) -> dict[str, Any]:
+def _metrics(engine: Path) -> dict[str, Any]:
+    known: dict[str, Any] = json.loads((engine / "metrics.json").read_text(encoding="utf-8"))
+    return known
+
+
+def _recorded(engine: Path) -> dict[str, Any]:
     """Return what the building of an engine folder recorded."""
-    known = json.loads((engine / "metrics.json").read_text(encoding="utf-8"))
-    return {name: known[name] for name in RECORDS if name in known}
+    return {name: value for name, value in _metrics(engine).items() if name in RECORDS}
 
 
 def _describe(

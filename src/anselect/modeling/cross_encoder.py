@@ -21,6 +21,7 @@ from transformers import (
 from transformers.utils.generic import ModelOutput
 
 from anselect.errors import UsageError
+from anselect.modeling.bert_layers import require_bert
 from anselect.modeling.encoders import (
     accepted_inputs,
     class_vector,
@@ -33,12 +34,7 @@ from anselect.modeling.encoders import (
 from anselect.modeling.heads import HEADS, Head, HeadSettings, build_head, one_logit
 from anselect.modeling.pair_tokens import PairBatch, pair_template
 from anselect.modeling.question_first import check_question_layers, read_question_first
-from anselect.modeling.sides_apart import (
-    CrossAttention,
-    check_sides_apart,
-    give_sides_class_tokens,
-    read_sides_apart,
-)
+from anselect.modeling.sides_apart import CrossAttention, give_sides_class_tokens, read_sides_apart
 from anselect.text.highlight import add_special_tokens, special_tokens
 
 POOLINGS: Final = ("class", "pooler", "mean")
@@ -137,7 +133,7 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self._freeze_unused()
 
     def _let_sides_begin_apart(self, config: AnswerSelectionConfig) -> None:
-        check_sides_apart(self.encoder)
+        require_bert(self.encoder, "sides_apart")
         if config.question_layers:
             raise UsageError("expected sides_apart or question_layers, got both: leave one of them out")
         own = self.encoder.config
@@ -174,13 +170,13 @@ class AnswerSelectionModel(PreTrainedModel):  # type: ignore[no-untyped-call]
             attn_implementation=encoder.config._attn_implementation,
             **settings,
         )
-        if config.sides_apart:
-            check_sides_apart(encoder)
-            give_sides_class_tokens(tokenizer)
         limit = most_tokens(encoder.config)
         if limit is not None and config.max_tokens > limit:
             raise UsageError(f"max_tokens is {config.max_tokens}: {name} takes at most {limit}")
-        return cls(config, encoder=encoder), tokenizer
+        model = cls(config, encoder=encoder)
+        if config.sides_apart:
+            give_sides_class_tokens(tokenizer)
+        return model, tokenizer
 
     def forward(
         self,

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from anselect.errors import UsageError
+from anselect.modeling.bert_layers import as_bias, require_bert, run_layers
 
 
 def check_question_layers(encoder: PreTrainedModel, layers: int) -> None:
     """Raise UsageError for an encoder whose layers cannot be run one by one, or that has fewer of them."""
-    if layers and encoder.config.model_type != "bert":
-        raise UsageError(f"question_layers is for BERT, got '{encoder.config.model_type}'")
+    if layers:
+        require_bert(encoder, "question_layers")
     if not 0 <= layers <= encoder.config.num_hidden_layers:
         raise UsageError(f"expected 0 to {encoder.config.num_hidden_layers} question_layers, got {layers}")
 
@@ -32,13 +32,5 @@ def read_question_first(encoder: PreTrainedModel, inputs: dict[str, Any], layers
     hidden: Tensor = bert.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
     seen = is_token[:, None, None, :].expand(-1, 1, is_token.shape[1], -1)
     apart = seen & (is_candidate[:, None, :, None] | ~is_candidate[:, None, None, :])
-    states = [hidden]
-    for number, layer in enumerate(bert.encoder.layer):
-        hidden = layer(hidden, _as_bias(apart if number < layers else seen, hidden.dtype))
-        states.append(hidden)
-    return BaseModelOutput(last_hidden_state=hidden, hidden_states=tuple(states))  # type: ignore[arg-type]
-
-
-def _as_bias(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """Return what is added to attention's logits, by whichever code computes it."""
-    return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill(~allowed, torch.finfo(kind).min)
+    biases = as_bias(apart, hidden.dtype), as_bias(seen, hidden.dtype)
+    return run_layers(encoder, hidden, lambda number: biases[number >= layers])

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
-from anselect.errors import UsageError
+from anselect.modeling.bert_layers import as_bias, run_layers
 
 STEP: Final = 30.0
 """Adam moves each weight by about the learning rate: what is stored counts so many times."""
@@ -46,12 +46,6 @@ class CrossAttention(nn.Module):
             self.lowered.copy_(torch.from_numpy(values) / STEP)
 
 
-def check_sides_apart(encoder: PreTrainedModel) -> None:
-    """Raise UsageError for an encoder whose layers cannot be run one by one."""
-    if encoder.config.model_type != "bert":
-        raise UsageError(f"sides_apart is for BERT, got '{encoder.config.model_type}'")
-
-
 def give_sides_class_tokens(tokenizer: PreTrainedTokenizerBase) -> None:
     """Let a BERT tokenizer join two texts as `[CLS] q [SEP] [CLS] c [SEP]`; the second half is of segment 1."""
     first, last = str(tokenizer.cls_token), str(tokenizer.sep_token)
@@ -70,16 +64,11 @@ def read_sides_apart(encoder: PreTrainedModel, inputs: dict[str, Any], lowered: 
     hidden: Tensor = bert.embeddings(
         input_ids=inputs["input_ids"], token_type_ids=torch.zeros_like(side), position_ids=_places(side, is_token)
     )
-    kind = hidden.dtype
-    unseen = torch.zeros_like(is_token[:, None, None, :], dtype=kind).masked_fill(
-        ~is_token[:, None, None, :], torch.finfo(kind).min
+    unseen = as_bias(is_token[:, None, None, :], hidden.dtype)
+    across = (side[:, None, :, None] != side[:, None, None, :]).to(hidden.dtype)
+    return run_layers(
+        encoder, hidden, lambda number: unseen - across * lowered(number).to(hidden.dtype)[None, :, None, None]
     )
-    across = (side[:, None, :, None] != side[:, None, None, :]).to(kind)
-    states = [hidden]
-    for number, layer in enumerate(bert.encoder.layer):
-        hidden = layer(hidden, unseen - across * lowered(number).to(kind)[None, :, None, None])
-        states.append(hidden)
-    return BaseModelOutput(last_hidden_state=hidden, hidden_states=tuple(states))  # type: ignore[arg-type]
 
 
 def _places(side: Tensor, is_token: Tensor) -> Tensor:

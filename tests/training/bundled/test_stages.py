@@ -22,7 +22,15 @@ from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mean_model import mean_model
 from anselect.training.bundled.mixture import ListPlan
 from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
-from anselect.training.bundled.stages import SETTINGS, lesson, practise, refresh, revise, train_adviser, untouched
+from anselect.training.bundled.stages import (
+    SETTINGS,
+    lesson,
+    practise,
+    revise,
+    take_refresher,
+    train_adviser,
+    untouched,
+)
 from anselect.training.bundled.teacher import LABEL_LOGIT, LONE_LABEL_LOGIT, write_taught
 from anselect.training.engine_export import Calibration, export_engine
 from anselect.training.engine_export_source import load_source
@@ -199,6 +207,13 @@ def test_questions_of_trec_are_asked_of_newswire_and_none_that_is_measured(data:
     assert all("lamp" in text and "Bell" in text for text in texts)
 
 
+def test_newswire_that_is_left_out_is_no_pool_either(data: Path, tmp_path: Path) -> None:
+    files = write_stage(build(data, tmp_path, leave_out=("trecqa",)), "refresher")
+    assert not any(
+        "made by Bell" in each.text for question in read_questions(files.train) for each in question.candidates
+    )
+
+
 def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
     own = build(data, tmp_path)
@@ -206,7 +221,7 @@ def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypat
     lists = list(read_questions(write_stage(own, "lesson").train))
     calibration = Calibration("tiny", lists, lists, PROTOCOLS["answerable"])
     export_engine(load_source(start), engine, calibration=calibration, max_drift=1.0)
-    run = refresh(own, engine)
+    run = take_refresher(own, engine)
     taught = list(read_questions(tmp_path / "refresher.taught.jsonl"))
     labelled = [question for question in taught if question.id.startswith("1-")]
     said = load_engine(engine).logits([(each.text, one.text) for each in labelled for one in each.candidates])

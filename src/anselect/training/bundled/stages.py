@@ -119,7 +119,7 @@ def practise(build: Build, run: Path, adviser: Path, stage: str = "practice") ->
     return practice
 
 
-def refresh(build: Build, engine: Path) -> Path:
+def take_refresher(build: Build, engine: Path) -> Path:
     """Teach the finished model by itself, the encoder's cosine and the labels; return the run's folder."""
     run = build.folder / "refresher"
     files = write_taught(build, "refresher", write_stage(build, "refresher"), engine)
