@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from anselect.cli.reproduce import reproduce
-from anselect.errors import AnselectError, PartlyDoneError, UsageError
+from anselect.errors import AnselectError, MissingExtraError, PartlyDoneError, UsageError
 from tests.experiments.hand_made import write_wikiqa
 from tests.training.tiny import save_tiny_bert
 
@@ -68,6 +68,14 @@ def test_data_table_of_the_real_files(benchmark_data: Path) -> None:
 def test_data_table_refuses_data_that_it_has_not(data_dir: Path) -> None:
     with pytest.raises(UsageError, match="bas-table4 has no data set 'yahoocqa'"):
         invoke("bas-table4", "--data", "yahoocqa", "--data-dir", str(data_dir))
+
+
+def test_dry_run_without_pytorch_says_what_to_install(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name == "torch" or name.startswith("anselect.training")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "torch", None)  # import torch raises ImportError
+    with pytest.raises(MissingExtraError, match=r"pip install 'anselect\[train\]'"):
+        invoke("bas-table6", "--data", "wikiqa", "--dry-run", "--data-dir", str(data_dir))
 
 
 def test_dry_run_trains_nothing(data_dir: Path, tmp_path: Path) -> None:

@@ -114,8 +114,10 @@ def _run(plan: Plan, data_dir: Path | None, budget: float | None) -> dict[Path, 
 
 def _estimate_seconds(cell: Cell, data_dir: Path | None) -> float | None:
     """Estimate a training's length; None where its data or encoder is not at hand."""
-    from anselect.training.plan import plan_training
-
+    try:
+        from anselect.training.plan import plan_training
+    except ImportError as error:
+        raise MissingExtraError("train", error.name or "torch") from error
     try:
         minutes = plan_training(cell.recipe, data_dir=data_dir).get("estimated_minutes")
     except AnselectError:

@@ -58,9 +58,10 @@ class Group:
 
 
 def read_plan(path: Path = PLAN) -> list[Group]:
-    """Read the groups in the order to run them."""
-    groups = tomllib.loads(path.read_text(encoding="utf-8"))["group"]
-    return [Group(**{**each, "settings": tuple(each["settings"])}) for each in groups]
+    """Read the groups in the order to run them; a group's own settings override the plan's."""
+    plan = tomllib.loads(path.read_text(encoding="utf-8"))
+    common = plan.get("settings", [])
+    return [Group(**{**each, "settings": (*common, *each["settings"])}) for each in plan["group"]]
 
 
 def plan_cells(output: Path, wanted: Sequence[str] = (), path: Path = PLAN) -> list[Cell]:
