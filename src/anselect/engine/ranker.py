@@ -6,6 +6,7 @@ Scores do not depend on what else is scored with a pair: int8 products have fixe
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -134,14 +135,33 @@ class EngineRanker:
 
     def _run_all(
         self, run: Callable[[Given], NDArray[np.float32]], batches: Sequence[Given]
-    ) -> Iterator[NDArray[np.float32]]:
-        threads = min(len(batches), self._options.threads)
-        if threads <= 1:
-            yield from map(run, batches)
-            return
+    ) -> Sequence[NDArray[np.float32]]:
+        """Run batches on all threads, this one among them: a thread takes the next batch when it has done one."""
+        found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(batches)
+        waiting = deque(range(len(batches)))
+
+        def take_part() -> None:
+            while True:
+                try:
+                    place = waiting.popleft()
+                except IndexError:
+                    return
+                found[place] = run(batches[place])
+
+        helpers = min(len(batches), self._options.threads) - 1
+        if helpers < 1:
+            take_part()
+            return found
         # Threads live for one call only: a process that forks later must not inherit a pool without its threads.
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(run, batches)
+        with ThreadPoolExecutor(helpers) as pool:
+            others = [pool.submit(take_part) for _ in range(helpers)]
+            try:
+                take_part()
+            finally:
+                waiting.clear()  # After an error or an interruption nothing more is begun.
+        for other in others:
+            other.result()
+        return found
 
 
 def load_engine(
