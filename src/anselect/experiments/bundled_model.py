@@ -46,6 +46,10 @@ RECORDS: Final = {
 """What a building leaves in its folder and is told in metrics.json."""
 REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
 """How much of the model before may stay in the last stage's."""
+LARGER_SHARES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
+"""How much of its untouched encoder the larger model may keep."""
+LARGER_SETS: Final = ("trecqa", "wikiqa")
+"""What that is chosen by: it takes long to read forum posts."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Work = Annotated[Path, typer.Option(help="Folder for data and checkpoints; a stopped building goes on from there.")]
@@ -93,6 +97,15 @@ def _refresh_and_finish(
     _describe(plan, engine, asdict(finish_model(plan, left, engine, "refresher")), known)
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
+
+
+@app.command()
+def larger(work: Work = Path("runs/bundled")) -> None:
+    """Only the first stage of `build`, as a model of its own: mixed by dev figures with its untouched encoder."""
+    plan = Build(work)
+    run = train_adviser(plan)
+    sets = [each for each in dev_sets(plan) if each.name in LARGER_SETS]
+    typer.echo(choose_mean([run], untouched(plan, "adviser"), sets, work / "larger", LARGER_SHARES))
 
 
 @app.command()

@@ -255,6 +255,15 @@ def test_the_lesson_begins_at_the_cosine_and_has_a_mean_with_its_start(data: Pat
         torch.testing.assert_close(weights, 0.25 * first[name] + 0.75 * last[name])
 
 
+def test_the_larger_model_begins_as_its_own_untouched_encoder(data: Path, tmp_path: Path) -> None:
+    own = build(data, tmp_path)
+    first = load_ranker(model_folder(untouched(own, "adviser"))).model
+    other = load_ranker(model_folder(untouched(own))).model
+    assert first.config.exit_layer == 0  # nobody leaves the larger model early
+    assert other.config.exit_layer == 1
+    assert untouched(own, "adviser") != untouched(own)
+
+
 def test_advice_is_kept_and_not_asked_for_twice(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
     own = build(data, tmp_path)

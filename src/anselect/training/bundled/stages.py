@@ -127,10 +127,10 @@ def take_refresher(build: Build, engine: Path) -> Path:
     return run
 
 
-def untouched(build: Build) -> Path:
-    """Write what the lesson begins with: the encoder as it came, whose new head begins at the cosine of both sides."""
-    folder = build.folder / "untouched"
+def untouched(build: Build, stage: str = "lesson") -> Path:
+    """Write what a stage begins with: the encoder as it came, whose new head begins at the cosine of both sides."""
+    folder = build.folder / ("untouched" if stage == "lesson" else f"untouched-{stage}")
     if not folder.is_dir():
-        recipe = stage_recipe(build, "lesson", write_stage(build, "lesson"))
+        recipe = stage_recipe(build, stage, write_stage(build, stage))
         build_ranker(recipe, TextSteps()).save(folder)
     return folder
