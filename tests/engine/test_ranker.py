@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +103,25 @@ def test_equal_pairs_are_scored_once(made: Path, monkeypatch: pytest.MonkeyPatch
     scores = engine.score([asked("who", "bell", "rome", "bell"), asked("who", "bell")]).scores
     assert rows == 2
     assert scores[0][0] == scores[0][2] == scores[1][0] != scores[0][1]
+
+
+@pytest.mark.parametrize("fails", ["caller", "helper"])
+def test_an_error_in_any_thread_reaches_the_caller(made: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    engine = load_engine(made / "int8", threads=2)
+    run, both_at_work, caller = engine._session.run, threading.Barrier(2, timeout=60), threading.get_ident()
+    done: list[int] = []
+
+    def failing(inputs: dict[str, Any]) -> Any:
+        if not done:  # Each thread has taken one batch.
+            both_at_work.wait()
+        if (threading.get_ident() == caller) == (fails == "caller"):
+            raise RuntimeError("no memory")
+        done.append(len(inputs["ids"]))
+        return run(inputs)
+
+    monkeypatch.setattr(engine._session, "run", failing)
+    with pytest.raises(RuntimeError, match="no memory"):
+        engine.score([asked("who", *(" ".join(["bell"] * length) for length in range(1, 20)))])
 
 
 def test_long_candidate_is_cut_or_read_in_windows(made: Path) -> None:
