@@ -9,19 +9,23 @@ from scipy.stats import ttest_rel
 from typer.testing import CliRunner
 
 from anselect.config import load_recipe
-from anselect.experiments.ablations import Ablation, app, find_groups, read_systems, render
+from anselect.experiments.ablations import Ablation, Grid, app, find_grids, find_groups, read_systems, render
 from anselect.experiments.keep import main as keep
 from tests.conftest import ROOT
 from tests.experiments.hand_made import write_finished_run, write_wikiqa
 
 HIGHLIGHT = Ablation("Highlighting", "text.highlight", by_type=True)
 LOSS = Ablation("Losses", "training.loss", frozenset({"training.batch_size"}))
+GRID = Grid("Heads and highlighting", "model.head", "text.highlight")
 RUNS: dict[str, tuple[list[str], list[int]]] = {
     "plain-seed0": ([], [1, 2, 1, 1, 3, 1]),
     "plain-seed1": (["training.seed=1"], [1, 2, 1, 2, 1, 1]),
     "replaced-seed0": (["text.highlight=replace"], [1, 1, 1, 1, 2, 1]),
     "listwise-seed0": (["training.loss=listwise-softmax", "training.batch_size=4"], [2, 2, 2, 1, 1, 1]),
     "other-seed0": (["text.highlight=mark", "training.learning_rate=1e-3"], [1, 1, 1, 1, 1, 1]),
+    "other-plain-seed0": (["training.learning_rate=1e-3"], [1, 1, 1, 1, 1, 2]),
+    "other-fc-seed0": (["text.highlight=mark", "model.head=fc", "training.learning_rate=1e-3"], [1, 1, 2, 1, 1, 1]),
+    "other-fc-plain-seed0": (["model.head=fc", "training.learning_rate=1e-3"], [2, 2, 1, 1, 1, 1]),
 }
 
 
@@ -42,20 +46,42 @@ def test_groups_differ_in_the_key_alone_and_the_default_comes_first(kept: Path) 
     named = {
         key: [[one.runs[0].system for one in group] for group in find_groups(systems, key)] for key in (HIGHLIGHT, LOSS)
     }
-    assert named == {HIGHLIGHT: [["plain", "replaced"]], LOSS: [["plain", "listwise"]]}
+    highlighted = [["other-fc-plain", "other-fc"], ["other-plain", "other"], ["plain", "replaced"]]
+    assert {key: sorted(groups) for key, groups in named.items()} == {
+        HIGHLIGHT: highlighted,
+        LOSS: [["plain", "listwise"]],
+    }
+
+
+def test_grid_needs_every_combination_and_tests_its_columns_over_all_rows(kept: Path) -> None:
+    systems = read_systems(kept / "results", kept / "data")
+    (cells,) = find_grids(systems, GRID)  # the plain runs have no second head
+    assert {place: one.runs[0].system for place, one in cells.items()} == {
+        ("linear", "none"): "other-plain",
+        ("linear", "mark"): "other",
+        ("fc", "none"): "other-fc-plain",
+        ("fc", "mark"): "other-fc",
+    }
+    plain = [(a + b) / 2 for a, b in zip([1, 1, 1, 1, 1, 1 / 2], [1 / 2, 1 / 2, 1, 1, 1, 1], strict=True)]
+    marked = [1, 1, 3 / 4, 1, 1, 1]
+    p_value = ttest_rel(marked, plain).pvalue
+    *_, linear, fc, mean, difference = render(systems, [], [GRID]).splitlines()
+    assert linear == f"| linear | {5.5 / 6:.4f} (1.0000) | 1.0000 (1.0000) |"
+    assert fc == f"| fc | {5 / 6:.4f} (1.0000) | {5.5 / 6:.4f} (1.0000) |"
+    assert mean == f"| mean | {sum(plain) / 6:.4f} | {sum(marked) / 6:.4f} |"
+    assert difference == f"| difference, p |  | {(sum(marked) - sum(plain)) / 6:+.4f}, {p_value:.3f} |"
 
 
 def test_row_has_the_difference_its_test_and_the_answer_types(kept: Path) -> None:
     plain = [(a + b) / 2 for a, b in zip([1, 1 / 2, 1, 1, 1 / 3, 1], [1, 1 / 2, 1, 1 / 2, 1, 1], strict=True)]
     replaced = [1, 1, 1, 1, 1 / 2, 1]
     p_value = ttest_rel(replaced, plain).pvalue
-    page = render(read_systems(kept / "results", kept / "data"), [HIGHLIGHT])
+    own = [one for one in read_systems(kept / "results", kept / "data") if "other" not in one.runs[0].system]
+    page = render(own, [HIGHLIGHT])
     first, second = page.splitlines()[-2:]
     mean = sum(plain) / 6
-    assert first.startswith(f"| name wikiqa | none | 2 | 1.0000 | {mean:.4f} |  |  | ")
-    assert second.startswith(
-        f"| name wikiqa | replace | 1 | 1.0000 | {5.5 / 6:.4f} | {5.5 / 6 - mean:+.4f} | {p_value:.3f} | "
-    )
+    assert first.startswith(f"| none | 2 | 1.0000 | {mean:.4f} |  |  | ")
+    assert second.startswith(f"| replace | 1 | 1.0000 | {5.5 / 6:.4f} | {5.5 / 6 - mean:+.4f} | {p_value:.3f} | ")
     # "who" expects a person in questions 0, 2, 4, "where" a place in 1, 3, 5
     assert "| p | HUM | LOC |" in page
     assert second.endswith(f" | {2.5 / 3:.3f} | 1.000 |")

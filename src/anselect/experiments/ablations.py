@@ -8,7 +8,7 @@ question by question; several seeds of a system are one, by the mean of their av
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -34,9 +34,10 @@ IGNORED: Final = {"name", "description", "training.seed", "training.checkpoint_s
 """Keys that change no figure but by chance."""
 INTRODUCTION: Final = """# What each choice is worth
 Made by `python -m anselect.experiments.ablations` from the records in `results/`; do not edit. Systems stand together
-whose recipes differ in the one key alone. Test MAP by the data set's usual protocol; the difference is to the first
-row of its group, p is that of a paired t-test over the questions (several seeds: the mean of their average precisions).
-One seed moves test MAP by about 0.01 on WikiQA, whatever p says of its questions.
+whose recipes differ in the one key alone; above each table stands what tells it from the others of its kind. Test MAP
+by the data set's usual protocol; the difference is to the first row, p is that of a paired t-test over the questions
+(several seeds: the mean of their average precisions). One seed moves test MAP by about 0.01 on WikiQA, whatever p says
+of its questions.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -54,16 +55,27 @@ class Ablation:
     """Whether the answer types are shown one by one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Two choices at once: one down, one across."""
+
+    title: str
+    rows: str
+    columns: str
+
+
 LOSS_KEYS: Final = frozenset({"training.batch_size", "training.negatives", "training.cross_entropy_weight"})
 ABLATIONS: Final = (
     Ablation("Highlighting what the question asks for (BAS)", "text.highlight", by_type=True),
     Ablation("Heads", "model.head"),
     Ablation("Losses", "training.loss", LOSS_KEYS),
+    Ablation("What training goes on from", "model.start"),
     Ablation("Questions and candidates in lower case", "text.lower_case"),
     Ablation("Penn Treebank tokens turned back into text", "data.detokenize"),
     Ablation("Training candidates of more words left out", "data.drop_long"),
     Ablation("Encoder layers over frozen features (CETE)", "model.encoder_layers"),
 )
+GRIDS: Final = (Grid("Heads and highlighting together", "model.head", "text.highlight"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +103,20 @@ def read_systems(folder: Path, data_dir: Path | None = None) -> list[System]:
 
 def find_groups(systems: Sequence[System], ablation: Ablation) -> list[list[System]]:
     """Return the systems that differ in the ablation's key alone, its default first; groups of one are left out."""
-    groups: dict[str, list[System]] = defaultdict(list)
-    for system in systems:
-        groups[repr(_fixed(system, ablation))].append(system)
-    default = flatten(Recipe(name=""))[ablation.key]
-    found = [sorted(group, key=lambda one: _order(one.settings[ablation.key], default)) for group in groups.values()]
-    return [group for group in found if len({one.settings[ablation.key] for one in group}) > 1]
+    free = {ablation.key, *ablation.follows}
+    groups = [_default_first(group, ablation.key) for group in _alike_but_for(systems, free)]
+    return [group for group in groups if len({one.settings[ablation.key] for one in group}) > 1]
+
+
+def find_grids(systems: Sequence[System], grid: Grid) -> list[dict[tuple[str, str], System]]:
+    """Return systems by the values of two keys, where they differ in nothing else and all combinations are there."""
+    found = []
+    for group in _alike_but_for(systems, {grid.rows, grid.columns}):
+        cells = {(one.settings[grid.rows], one.settings[grid.columns]): one for one in group}
+        rows, columns = ({key[axis] for key in cells} for axis in (0, 1))
+        if min(len(rows), len(columns)) > 1 and len(cells) == len(rows) * len(columns):
+            found.append(cells)
+    return found
 
 
 def flatten(recipe: Recipe) -> dict[str, Any]:
@@ -114,9 +134,11 @@ def flatten(recipe: Recipe) -> dict[str, Any]:
     return found
 
 
-def render(systems: Sequence[System], ablations: Sequence[Ablation] = ABLATIONS) -> str:
+def render(systems: Sequence[System], ablations: Sequence[Ablation] = ABLATIONS, grids: Sequence[Grid] = GRIDS) -> str:
     """Return the page."""
     parts = [INTRODUCTION]
+    for grid in grids:
+        parts += [_grid_section(grid, cells) for cells in find_grids(systems, grid)]
     for ablation in ablations:
         groups = find_groups(systems, ablation)
         if groups:
@@ -141,40 +163,75 @@ def _read_system(runs: Sequence[KeptRun], data_dir: Path | None) -> System:
     )
 
 
-def _fixed(system: System, ablation: Ablation) -> list[tuple[str, Any]]:
-    free = {ablation.key, *ablation.follows, *IGNORED}
-    return [(key, value) for key, value in system.settings.items() if key not in free and not key.startswith("paper.")]
+def _alike_but_for(systems: Sequence[System], free: Set[str]) -> list[list[System]]:
+    """Put systems together whose settings are equal but for some keys."""
+    groups: dict[str, list[System]] = defaultdict(list)
+    for system in systems:
+        groups[repr(_fixed(system, free))].append(system)
+    return list(groups.values())
 
 
-def _order(value: object, default: object) -> tuple[bool, str]:
-    return value != default, str(value)
+def _fixed(system: System, free: Set[str]) -> dict[str, Any]:
+    left_out = free | IGNORED
+    return {
+        key: value for key, value in system.settings.items() if key not in left_out and not key.startswith("paper.")
+    }
+
+
+def _default_first(group: Sequence[System], key: str) -> list[System]:
+    default = flatten(Recipe(name=""))[key]
+    return sorted(group, key=lambda one: (one.settings[key] != default, str(one.settings[key])))
 
 
 def _section(ablation: Ablation, groups: Sequence[Sequence[System]]) -> str:
-    fixed = [dict(_fixed(group[0], ablation)) for group in groups]
+    fixed = [_fixed(group[0], {ablation.key, *ablation.follows}) for group in groups]
     varied = [key for key in fixed[0] if key != "data.name" and len({repr(each[key]) for each in fixed}) > 1]
     types = [kind for kind in TYPES if ablation.by_type and all(kind in one.types for group in groups for one in group)]
-    header = ["where", f"`{ablation.key}`", "seeds", "dev MAP", "test MAP", "difference", "p", *types]
-    lines = [
-        f"## {ablation.title}",
-        "",
-        markdown_row(header),
-        markdown_row(["---", "---"] + ["---:"] * (len(header) - 2)),
-    ]
+    header = [f"`{ablation.key}`", "seeds", "dev MAP", "test MAP", "difference", "p", *types]
+    lines = [f"## {ablation.title}"]
     for group, settings in zip(groups, fixed, strict=True):
-        where = ", ".join(f"{key.split('.')[-1]} {settings[key]}" for key in ["data.name", *varied])
+        where = ", ".join(f"{key.split('.')[-1]} {settings[key]}" for key in varied)
+        lines += ["", f"{settings['data.name']}{f': {where}' if where else ''}", "", *_table_head(header)]
         for system in group:
-            cells = [where, str(system.settings[ablation.key]), str(len(system.runs)), f"{system.dev_map():.4f}"]
-            cells += [f"{system.values.mean():.4f}", *_difference(system, group[0])]
+            cells = [_value(system.settings[ablation.key]), str(len(system.runs)), f"{system.dev_map():.4f}"]
+            cells += [f"{system.values.mean():.4f}", *_difference(system.values, group[0].values)]
             lines.append(markdown_row(cells + [f"{system.types[kind]:.3f}" for kind in types]))
     return "\n".join(lines) + "\n"
 
 
-def _difference(system: System, first: System) -> list[str]:
-    if system is first:
+def _grid_section(grid: Grid, cells: Mapping[tuple[str, str], System]) -> str:
+    """Return a table of test MAP, and what each column is worth over all rows together."""
+    first = next(iter(cells.values()))
+    group = list(cells.values())
+    rows, columns = (
+        list(dict.fromkeys(one.settings[key] for one in _default_first(group, key)))
+        for key in (grid.rows, grid.columns)
+    )
+    lines = [f"## {grid.title}", "", f"{first.settings['data.name']}: test MAP, in brackets dev MAP", ""]
+    lines += _table_head([f"`{grid.rows}`, `{grid.columns}`", *map(_value, columns)])
+    for row in rows:
+        own = [cells[row, column] for column in columns]
+        lines.append(markdown_row([_value(row), *(f"{one.values.mean():.4f} ({one.dev_map():.4f})" for one in own)]))
+    means = [np.mean([cells[row, column].values for row in rows], axis=0) for column in columns]
+    lines.append(markdown_row(["mean", *(f"{mean.mean():.4f}" for mean in means)]))
+    apart = [_difference(mean, means[0]) for mean in means[1:]]
+    lines.append(markdown_row(["difference, p", "", *(f"{difference}, {p_value}" for difference, p_value in apart)]))
+    return "\n".join(lines) + "\n"
+
+
+def _table_head(header: Sequence[str]) -> list[str]:
+    return [markdown_row(header), markdown_row(["---"] + ["---:"] * (len(header) - 1))]
+
+
+def _value(value: object) -> str:
+    return "–" if value == "" else str(value)
+
+
+def _difference(values: Numbers, first: Numbers) -> list[str]:
+    if values is first:
         return ["", ""]
-    p_value = paired_t_test(system.values, first.values)
-    return [f"{system.values.mean() - first.values.mean():+.4f}", "–" if p_value is None else f"{p_value:.3f}"]
+    p_value = paired_t_test(values, first)
+    return [f"{values.mean() - first.mean():+.4f}", "–" if p_value is None else f"{p_value:.3f}"]
 
 
 @app.command()
