@@ -9,7 +9,17 @@ from scipy.stats import ttest_rel
 from typer.testing import CliRunner
 
 from anselect.config import load_recipe
-from anselect.experiments.ablations import Ablation, Grid, app, find_grids, find_groups, read_systems, render
+from anselect.experiments.ablations import (
+    Ablation,
+    Grid,
+    System,
+    app,
+    find_fine_tuned,
+    find_grids,
+    find_groups,
+    read_systems,
+    render,
+)
 from anselect.experiments.keep import main as keep
 from tests.conftest import ROOT
 from tests.experiments.hand_made import write_finished_run, write_wikiqa
@@ -26,6 +36,7 @@ RUNS: dict[str, tuple[list[str], list[int]]] = {
     "other-plain-seed0": (["training.learning_rate=1e-3"], [1, 1, 1, 1, 1, 2]),
     "other-fc-seed0": (["text.highlight=mark", "model.head=fc", "training.learning_rate=1e-3"], [1, 1, 2, 1, 1, 1]),
     "other-fc-plain-seed0": (["model.head=fc", "training.learning_rate=1e-3"], [2, 2, 1, 1, 1, 1]),
+    "features-seed0": (["model.kind=siamese", "training.loss=cosine-mse"], [3, 2, 2, 1, 1, 1]),
 }
 
 
@@ -39,6 +50,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         places = ["--results", str(folder / "results"), "--data-dir", str(data_dir), "--name", name]
         assert keep([str(folder / "runs" / name), *places]) == 0
     return folder
+
+
+def tuned(systems: list[System]) -> list[System]:
+    """Leave frozen features out, which have a section of their own at the end of the page."""
+    return [one for one in systems if one.settings["model.kind"] == "cross-encoder"]
 
 
 def test_groups_differ_in_the_key_alone_and_the_default_comes_first(kept: Path) -> None:
@@ -65,7 +81,7 @@ def test_grid_needs_every_combination_and_tests_its_columns_over_all_rows(kept: 
     plain = [(a + b) / 2 for a, b in zip([1, 1, 1, 1, 1, 1 / 2], [1 / 2, 1 / 2, 1, 1, 1, 1], strict=True)]
     marked = [1, 1, 3 / 4, 1, 1, 1]
     p_value = ttest_rel(marked, plain).pvalue
-    *_, linear, fc, mean, difference = render(systems, [], [GRID]).splitlines()
+    *_, linear, fc, mean, difference = render(tuned(systems), [], [GRID]).splitlines()
     assert linear == f"| linear | {5.5 / 6:.4f} (1.0000) | 1.0000 (1.0000) |"
     assert fc == f"| fc | {5 / 6:.4f} (1.0000) | {5.5 / 6:.4f} (1.0000) |"
     assert mean == f"| mean | {sum(plain) / 6:.4f} | {sum(marked) / 6:.4f} |"
@@ -77,7 +93,7 @@ def test_row_has_the_difference_its_test_and_the_answer_types(kept: Path) -> Non
     replaced = [1, 1, 1, 1, 1 / 2, 1]
     p_value = ttest_rel(replaced, plain).pvalue
     own = [one for one in read_systems(kept / "results", kept / "data") if "other" not in one.runs[0].system]
-    page = render(own, [HIGHLIGHT])
+    page = render(tuned(own), [HIGHLIGHT], [])
     first, second = page.splitlines()[-2:]
     mean = sum(plain) / 6
     assert first.startswith(f"| none | 2 | 1.0000 | {mean:.4f} |  |  | ")
@@ -85,6 +101,18 @@ def test_row_has_the_difference_its_test_and_the_answer_types(kept: Path) -> Non
     # "who" expects a person in questions 0, 2, 4, "where" a place in 1, 3, 5
     assert "| p | HUM | LOC |" in page
     assert second.endswith(f" | {2.5 / 3:.3f} | 1.000 |")
+
+
+def test_fine_tuning_stands_beside_the_best_features_of_the_same_encoder(kept: Path) -> None:
+    systems = read_systems(kept / "results", kept / "data")
+    ((frozen, best),) = find_fine_tuned(systems)
+    assert frozen.runs[0].system == "features"
+    assert best.settings["model.kind"] == "cross-encoder"
+    row = render(systems, [], []).splitlines()[-1]
+    p_value = ttest_rel(best.values, frozen.values).pvalue
+    difference = best.values.mean() - frozen.values.mean()
+    assert row.startswith("| wikiqa, all-MiniLM-L6-v2 | features | ")
+    assert row.endswith(f" | {difference:+.4f} | {p_value:.3f} |")
 
 
 def test_command_writes_the_page_and_names_what_is_missing(kept: Path, tmp_path: Path) -> None:

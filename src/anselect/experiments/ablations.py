@@ -29,6 +29,7 @@ from anselect.experiments.markdown import markdown_row
 from anselect.experiments.stored_runs import read_stored_scores
 from anselect.training.module_command import run_command
 
+LEAST_P: Final = 0.0005
 TYPES: Final = ("HUM", "LOC", "NUM", "ENTY", "DESC", "ABBR")
 IGNORED: Final = {"name", "description", "training.seed", "training.checkpoint_steps"}
 """Keys that change no figure but by chance."""
@@ -74,6 +75,7 @@ ABLATIONS: Final = (
     Ablation("Penn Treebank tokens turned back into text", "data.detokenize"),
     Ablation("Training candidates of more words left out", "data.drop_long"),
     Ablation("Encoder layers over frozen features (CETE)", "model.encoder_layers"),
+    Ablation("Products in 16 bits", "training.precision"),
 )
 GRIDS: Final = (Grid("Heads and highlighting together", "model.head", "text.highlight"),)
 
@@ -119,6 +121,19 @@ def find_grids(systems: Sequence[System], grid: Grid) -> list[dict[tuple[str, st
     return found
 
 
+def find_fine_tuned(systems: Sequence[System]) -> list[tuple[System, System]]:
+    """Return the best system on each encoder's frozen features and the best fine-tuned one, each by dev MAP.
+
+    What went on from another training does not count.
+    """
+    best: dict[tuple[str, str], dict[str, System]] = defaultdict(dict)
+    for system in sorted(systems, key=System.dev_map):
+        settings = system.settings
+        if not settings["model.start"] and settings["model.features"] == "encoder":
+            best[settings["data.name"], _encoder(system)][settings["model.kind"]] = system
+    return [(kinds["siamese"], kinds["cross-encoder"]) for _, kinds in sorted(best.items()) if len(kinds) > 1]
+
+
 def flatten(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe's keys as section.key.
 
@@ -143,6 +158,9 @@ def render(systems: Sequence[System], ablations: Sequence[Ablation] = ABLATIONS,
         groups = find_groups(systems, ablation)
         if groups:
             parts.append(_section(ablation, groups))
+    pairs = find_fine_tuned(systems)
+    if pairs:
+        parts.append(_fine_tuning_section(pairs))
     return "\n".join(parts)
 
 
@@ -219,6 +237,28 @@ def _grid_section(grid: Grid, cells: Mapping[tuple[str, str], System]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _fine_tuning_section(pairs: Sequence[tuple[System, System]]) -> str:
+    header = ["data, encoder", "features", "test MAP", "fine-tuned", "test MAP", "difference", "p"]
+    lines = [
+        "## Fine-tuning against frozen features (CETE)",
+        "",
+        "The best of each by dev MAP.",
+        "",
+        *_table_head(header),
+    ]
+    for frozen, tuned in pairs:
+        cells = [f"{frozen.settings['data.name']}, {_encoder(frozen)}"]
+        for system in (frozen, tuned):
+            cells += [system.runs[0].system, f"{system.values.mean():.4f}"]
+        lines.append(markdown_row(cells + _difference(tuned.values, frozen.values)))
+    return "\n".join(lines) + "\n"
+
+
+def _encoder(system: System) -> str:
+    """Return the encoder's short name: the Hub's owner does not matter."""
+    return str(system.settings["model.encoder"]).rpartition("/")[2]
+
+
 def _table_head(header: Sequence[str]) -> list[str]:
     return [markdown_row(header), markdown_row(["---"] + ["---:"] * (len(header) - 1))]
 
@@ -230,8 +270,13 @@ def _value(value: object) -> str:
 def _difference(values: Numbers, first: Numbers) -> list[str]:
     if values is first:
         return ["", ""]
-    p_value = paired_t_test(values, first)
-    return [f"{values.mean() - first.mean():+.4f}", "–" if p_value is None else f"{p_value:.3f}"]
+    return [f"{values.mean() - first.mean():+.4f}", _p_text(paired_t_test(values, first))]
+
+
+def _p_text(p_value: float | None) -> str:
+    if p_value is None:
+        return "–"
+    return "< 0.001" if p_value < LEAST_P else f"{p_value:.3f}"
 
 
 @app.command()
