@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -15,12 +16,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from anselect.data.files import copy_folder, file_sha256, write_text
+from anselect.data.reading import read_questions
 from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
+from anselect.records import Question
 from anselect.training.bundled.card import write_card
-from anselect.training.bundled.data import Build
+from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.exit_limit import RECORD as EXIT_RECORD
 from anselect.training.bundled.exit_limit import choose_exit
 from anselect.training.bundled.finish import finish_model
@@ -46,6 +49,8 @@ RECORDS: Final = {
 """What a building leaves in its folder and is told in metrics.json."""
 REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
 """How much of the model before may stay in the last stage's."""
+FITTED_LISTS: Final = 10_000
+"""To so many lists of a stage a first guess is fitted."""
 LARGER_SHARES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
 """How much of its untouched encoder the larger model may keep."""
 LARGER_SETS: Final = ("trecqa", "wikiqa")
@@ -68,7 +73,7 @@ def build(
     practised = practise(plan, revised, teacher)
     runs = [first, revised, practised, practise(plan, practised, teacher, "rehearsal")]
     learnt = choose_mean(runs, untouched(plan), dev_sets(plan), work / "learnt")
-    left = choose_exit(learnt, dev_sets(plan), work / "exit")
+    left = choose_exit(learnt, _lists(plan, "lesson"), dev_sets(plan), work / "exit")
     engine = work / "engine"
     if not is_engine_folder(engine):
         finish_model(plan, left, engine, "lesson")
@@ -88,15 +93,35 @@ def refresh(
 def _refresh_and_finish(
     plan: Build, start: Path, output: Path, known: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Train the last stage, mix it with its start, export, measure, and copy the whole folder to its place."""
+    """Train the last stage, mix it with its start, and finish the model."""
     learnt = choose_mean(
         [take_refresher(plan, start)], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES
     )
-    left = choose_exit(learnt, dev_sets(plan), plan.folder / "refreshed-exit")
+    _finish(plan, learnt, output, known)
+
+
+def _finish(plan: Build, learnt: Path, output: Path, known: Mapping[str, Any]) -> None:
+    """Choose who leaves early, export, measure, and copy the whole folder to its place."""
+    left = choose_exit(learnt, _lists(plan, "refresher"), dev_sets(plan), plan.folder / "refreshed-exit")
     engine = plan.folder / "refreshed-engine"
     _describe(plan, engine, asdict(finish_model(plan, left, engine, "refresher")), known)
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
+
+
+def _lists(plan: Build, stage: str) -> list[Question]:
+    """Return as many of a stage's lists as a first guess is fitted to."""
+    return list(islice(read_questions(write_stage(plan, stage).train), FITTED_LISTS))
+
+
+@app.command()
+def refit_exit(
+    work: Work = Path("runs/bundled"),
+    start: Annotated[Path, typer.Option(help="The engine folder whose exit is fitted anew.")] = BUNDLED,
+    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
+) -> None:
+    """Fit only the first guess anew, and choose who leaves early; nothing else of the model changes."""
+    _finish(Build(work), start, output, _recorded(start))
 
 
 @app.command()

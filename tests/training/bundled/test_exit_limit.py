@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_hopeless_candidates_leave_and_rankings_stay_as_good(run: Path, tmp_path: Path) -> None:
-    folder = choose_exit(run, SETS, tmp_path / "exit")
+    folder = choose_exit(run, [], SETS, tmp_path / "exit")
     record = json.loads((folder / "exit.json").read_text())
     assert record["chosen"] >= 0.3
     by_share = {entry["share"]: entry for entry in record["tried"]}
@@ -54,17 +54,17 @@ def test_hopeless_candidates_leave_and_rankings_stay_as_good(run: Path, tmp_path
 
 def test_chosen_once(run: Path, tmp_path: Path) -> None:
     (tmp_path / "exit.json").write_text("{}")
-    assert choose_exit(tmp_path / "no such run", SETS, tmp_path) == tmp_path
+    assert choose_exit(tmp_path / "no such run", [], SETS, tmp_path) == tmp_path
 
 
 def test_model_without_guesses_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected a cross-encoder that makes first guesses"):
-        choose_exit(save_model(tmp_path / "plain", 1), SETS, tmp_path / "exit")
+        choose_exit(save_model(tmp_path / "plain", 1), [], SETS, tmp_path / "exit")
 
 
 def test_an_exit_that_does_not_pay_is_taken_away(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anselect.training.bundled.exit_limit.WORTH", 1.0)
-    folder = choose_exit(run, SETS, tmp_path / "exit")
+    folder = choose_exit(run, [], SETS, tmp_path / "exit")
     record = json.loads((folder / "exit.json").read_text())
     assert (record["chosen"], record["layer"]) == (0.0, 1)
     ranker = load_ranker(folder / "model")

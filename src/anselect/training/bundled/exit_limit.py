@@ -1,6 +1,7 @@
 """A trained model that makes first guesses in, the same model out with the limit below which a guess is final.
 
-The limit is the highest at which rankings of the dev sets stay as good: hopeless candidates then cost half the layers.
+Guesses are fitted to the finished model first. The limit is the highest at which rankings of the dev sets stay as good:
+hopeless candidates then cost half the layers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +19,13 @@ import torch
 from anselect.data.files import write_text
 from anselect.errors import UsageError
 from anselect.evaluation.calibration import Numbers
-from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.pair_tokens import encode_pairs
-from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
+from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.records import Question
+from anselect.training.bundled.exit_fit import fit_exit
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.measure import NamedSet, mean_figure, measure_sets, scorer
+from anselect.training.engine_import import load_start
 
 SHARES: Final = tuple(share / 20 for share in range(2, 19))
 """Which shares of the dev candidates that are short enough are let go, at trial."""
@@ -35,18 +38,23 @@ WORTH: Final = 0.2
 RECORD: Final = "exit.json"
 
 
-def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
-    """Set the limit of a run's model by dev figures, or take its exit away; write it into `folder` and return that.
+def choose_exit(run: Path, lists: Sequence[Question], sets: Sequence[NamedSet], folder: Path) -> Path:
+    """Set the limit of a model's exit by dev figures, or take its exit away; write it into `folder` and return that.
+
+    `run` is a run's or an engine's folder. The guess is fitted to what the model says of the lists, which are training
+    data; without any it stays as it is.
 
     What was tried stands in `exit.json`, which comes last: a folder with it is whole and is not made again.
     """
     if (folder / RECORD).is_file():
         return folder
-    ranker = load_ranker(model_folder(run))
+    ranker = load_start(str(run))
     if not isinstance(ranker, CrossEncoderRanker) or not ranker.model.config.exit_layer:
         raise UsageError(f"{run}: expected a cross-encoder that makes first guesses (model.exit_layer)")
     questions = [question for each in sets for question in each.questions]
-    ranker.model.config.exit_tokens = 0
+    ranker.model.config.exit_tokens, ranker.model.config.exit_below = 0, None
+    if lists:
+        fit_exit(ranker, list(_short_only(ranker, lists)))
     whole, guesses = (_logits(ranker, questions, limit) for limit in (None, math.inf))
     ranker.model.config.exit_tokens = SHORT
     is_short = np.array([tokens <= SHORT for tokens in _tokens(ranker, questions)])
@@ -71,6 +79,7 @@ def choose_exit(run: Path, sets: Sequence[NamedSet], folder: Path) -> Path:
             {
                 "layer": layer,
                 "tokens": SHORT,
+                "lists": len(lists),
                 "chosen": best[0] if best else 0.0,
                 "tried": tried,
             },
@@ -109,6 +118,15 @@ def _tokens(ranker: CrossEncoderRanker, questions: Sequence[Question]) -> Iterat
         most = ranker.model.config.max_tokens
         pairs = encode_pairs(ranker.tokenizer, [question.text] * len(texts), texts, max_tokens=most)
         yield from pairs.inputs["attention_mask"].sum(dim=1).tolist()
+
+
+def _short_only(ranker: CrossEncoderRanker, lists: Sequence[Question]) -> Iterator[Question]:
+    """Leave out candidates that will not leave early: a guess need not be good at them."""
+    tokens = _tokens(ranker, lists)
+    for each in lists:
+        short = tuple(candidate for candidate in each.candidates if next(tokens) <= SHORT)
+        if short:
+            yield replace(each, candidates=short)
 
 
 def _figures(sets: Sequence[NamedSet], logits: Numbers) -> dict[str, Any]:
