@@ -89,8 +89,8 @@ class System:
     """The recipe's keys, as section.key."""
     values: Numbers
     """Average precisions on test, the mean over seeds."""
-    types: Mapping[str, float]
-    """MAP by answer type."""
+    types: Mapping[str, Numbers]
+    """The same by expected answer type."""
 
     def dev_map(self) -> float:
         """Return the mean over seeds of dev MAP."""
@@ -177,7 +177,7 @@ def _read_system(runs: Sequence[KeptRun], data_dir: Path | None) -> System:
         runs,
         flatten(runs[0].recipe),
         np.mean([each.values["MAP"] for each in found], axis=0),
-        {kind: float(np.mean([each[kind] for each in by_type])) for kind in by_type[0]},
+        {kind: np.mean([each[kind] for each in by_type], axis=0) for kind in by_type[0]},
     )
 
 
@@ -213,7 +213,7 @@ def _section(ablation: Ablation, groups: Sequence[Sequence[System]]) -> str:
         for system in group:
             cells = [_value(system.settings[ablation.key]), str(len(system.runs)), f"{system.dev_map():.4f}"]
             cells += [f"{system.values.mean():.4f}", *_difference(system.values, group[0].values)]
-            lines.append(markdown_row(cells + [f"{system.types[kind]:.3f}" for kind in types]))
+            lines.append(markdown_row(cells + [f"{system.types[kind].mean():.3f}" for kind in types]))
     return "\n".join(lines) + "\n"
 
 
@@ -230,11 +230,23 @@ def _grid_section(grid: Grid, cells: Mapping[tuple[str, str], System]) -> str:
     for row in rows:
         own = [cells[row, column] for column in columns]
         lines.append(markdown_row([_value(row), *(f"{one.values.mean():.4f} ({one.dev_map():.4f})" for one in own)]))
-    means = [np.mean([cells[row, column].values for row in rows], axis=0) for column in columns]
-    lines.append(markdown_row(["mean", *(f"{mean.mean():.4f}" for mean in means)]))
-    apart = [_difference(mean, means[0]) for mean in means[1:]]
-    lines.append(markdown_row(["difference, p", "", *(f"{difference}, {p_value}" for difference, p_value in apart)]))
+    of_columns = [[cells[row, column] for row in rows] for column in columns]
+    lines.append(_column_means("mean", [[one.values for one in own] for own in of_columns]))
+    lines += ["", "The same by expected answer type: means over all rows", ""]
+    lines += _table_head(["type", *map(_value, columns)])
+    for kind in (kind for kind in TYPES if kind in first.types):
+        lines.append(_column_means(kind, [[one.types[kind] for one in own] for own in of_columns]))
     return "\n".join(lines) + "\n"
+
+
+def _column_means(name: str, columns: Sequence[Sequence[Numbers]]) -> str:
+    """Return a row of means over systems, and what each column is worth against the first."""
+    first, *others = (np.mean(own, axis=0) for own in columns)
+    cells = [f"{first.mean():.4f}"]
+    for mean in others:
+        difference, p_value = _difference(mean, first)
+        cells.append(f"{mean.mean():.4f} ({difference}, p {p_value})")
+    return markdown_row([name, *cells])
 
 
 def _fine_tuning_section(pairs: Sequence[tuple[System, System]]) -> str:
