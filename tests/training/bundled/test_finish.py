@@ -113,7 +113,7 @@ def test_card_has_every_figure(engine: Path) -> None:
         "| 0.900 | 0.880 | 7 |",
         "23.7 MB",
         "`ab12`",
-        "behind layer 3 (about 45%",
+        "behind layer 3 (45% of the short ones",
     ):
         assert figure in card
 

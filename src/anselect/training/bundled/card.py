@@ -51,7 +51,7 @@ def _exit(record: Mapping[str, Any]) -> str:
     if not record.get("chosen"):
         return ""
     layer, share = record["layer"], record["chosen"]
-    return f"; candidates without hope leave behind layer {layer} (about {share:.0%} of them in the dev parts)"
+    return f"; candidates without hope leave behind layer {layer} ({share:.0%} of the short ones in the dev parts)"
 
 
 def write_card(metrics: Mapping[str, Any]) -> str:
