@@ -16,10 +16,12 @@ from anselect.engine.ranker import load_engine
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
+from anselect.training.bundled import leave_out
 from anselect.training.bundled.advice import advise
 from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.logits import as_logits
 from anselect.training.bundled.mean_model import mean_model
+from anselect.training.bundled.measure import NamedSet
 from anselect.training.bundled.mixture import ListPlan
 from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
 from anselect.training.bundled.stages import (
@@ -136,6 +138,37 @@ def test_set_that_is_left_out_is_neither_learnt_nor_chosen_by(data: Path, tmp_pa
     files = write_stage(build(data, tmp_path, leave_out=("wikiqa", "semeval")), "lesson")
     assert not any("clock" in question.text for question in read_questions(files.train))
     assert all(question.id.startswith("squad11-dev-") for question in read_questions(files.dev))
+
+
+def test_models_that_never_saw_a_set_are_measured_there_and_kept(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = build(data, tmp_path)
+    unseen = NamedSet("wikiqa", [question for question in own.read("wikiqa", "test") if question.has_positive])
+    monkeypatch.setattr(leave_out, "held_out_sets", lambda _: [unseen, NamedSet("trecqa", unseen.questions)])
+    monkeypatch.setattr(leave_out, "THINNED", 1)
+    table = leave_out.leave_each_out(own, [("wikiqa",)])
+    assert list(table) == list(table["wikiqa"]) == ["wikiqa"]
+    row = table["wikiqa"]["wikiqa"]
+    assert row["questions"] == 2
+    assert all(0 < row[name] <= 1 for name in ("model", "bm25", "cosine"))
+    folder = tmp_path / "without-wikiqa"
+    taught = list(read_questions(folder / "lesson.taught.jsonl"))
+    assert taught
+    assert not any("clock" in question.text for question in taught)
+    model = load_ranker(model_folder(folder / "gentle")).model
+    assert model.config.sides_apart == leave_out.SIDES_APART
+    tried = json.loads((folder / "learnt" / "mean.json").read_text())["tried"]
+    assert [each["start_share"] for each in tried] == list(leave_out.START_SHARES)
+    assert all(list(each["dev"]) == ["squad11-dev"] for each in tried)
+    assert leave_out.leave_each_out(own, [("wikiqa",)]) == table
+
+
+def test_long_candidates_are_taught_by_the_cosine_where_sets_are_left_out() -> None:
+    changed = [leave_out.with_more_cosine(source) for source in MIXTURE.lesson]
+    assert [source.cosine for source in changed] == [0.0, 0.5, 0.0, 1.0]  # the last are whole passages
+    forum = Source("semeval2016", "train-part2", ListPlan(4), cosine=0.5)
+    assert leave_out.with_more_cosine(forum).cosine == 1.0
 
 
 def test_documents_that_are_measured_on_are_not_learnt(data: Path, tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 # The same from where the turn before ended, in another order: one turn leaves much of what the larger model knows.
 SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["rehearsal"] = SETTINGS["lesson"]
 SETTINGS["refresher"] = SETTINGS["lesson"] | {"learning_rate": 7e-5}
+# For models of which the sets they never saw are asked: little is learnt, and little unlearnt.
+SETTINGS["gentle"] = SETTINGS["lesson"] | {"learning_rate": 4e-5}
 # As whoever goes on from the finished model with data of their own would (docs/LOG.md).
 SETTINGS["adapted-wikiqa"] = {
     "loss": "cross-entropy",
@@ -98,14 +100,15 @@ def train_adviser(build: Build) -> Path:
     return run
 
 
-def lesson(build: Build, adviser: Path | None) -> Path:
+def lesson(build: Build, adviser: Path | None, stage: str = "lesson") -> Path:
     """Teach the encoder by the larger model, its own cosine and the labels; return the run's folder.
 
     A first guess behind a lower layer is learnt beside the score. Without a larger model the labels take its place.
+    `stage` may be "gentle": the same lists at a lower rate.
     """
-    run = build.folder / "lesson"
+    run = build.folder / stage
     files = write_taught(build, "lesson", write_stage(build, "lesson"), adviser)
-    train(stage_recipe(build, "lesson", files), run)
+    train(stage_recipe(build, stage, files), run)
     return run
 
 
