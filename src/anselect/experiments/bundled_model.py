@@ -32,7 +32,6 @@ from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import adapt as go_on
 from anselect.training.bundled.stages import lesson, practise, revise, take_refresher, train_adviser, untouched
 from anselect.training.module_command import run_command
 
@@ -41,22 +40,15 @@ RECORDS: Final = {
     "learnt": f"learnt/{MEAN_RECORD}",
     "exit": f"exit/{EXIT_RECORD}",
     "refreshed": f"refreshed/{MEAN_RECORD}",
-    "adapted": f"adapted/{MEAN_RECORD}",
     "finished_exit": f"finished-exit/{EXIT_RECORD}",
     "adviser_audit": "adviser.audit.json",
     "lesson_audit": "lesson.audit.json",
     "practice_audit": "practice.audit.json",
     "refresher_audit": "refresher.audit.json",
-    "adapted_wikiqa_audit": "adapted-wikiqa.audit.json",
-    "adapted_trecqa_audit": "adapted-trecqa.audit.json",
 }
 """What a building leaves in its folder and is told in metrics.json."""
 REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
 """How much of the model before may stay in the refreshed one."""
-ADAPTED_SETS: Final = ("wikiqa", "trecqa")
-"""The model goes on with each of them by itself; the mean of all of them and of the model before ships."""
-ADAPTED_SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
-"""How much of the model before may stay in that mean."""
 FITTED_LISTS: Final = 10_000
 """To so many lists of a stage a first guess is fitted."""
 LARGER_SHARES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -85,7 +77,7 @@ def build(
     engine = work / "engine"
     if not is_engine_folder(engine):
         finish_model(plan, left, engine, "lesson")
-    _adapt_and_finish(plan, _refresh(plan, engine), output)
+    _finish(plan, _refresh(plan, engine), output, {})
 
 
 @app.command()
@@ -94,32 +86,15 @@ def refresh(
     start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
 ) -> None:
-    """Only the last two stages of `build`, from an engine folder: the first of them is taught by it and the cosine."""
+    """Only the last stage of `build`, from an engine folder: taught by itself, the encoder's cosine and the labels."""
     plan = Build(work)
-    _adapt_and_finish(plan, _refresh(plan, start), output, _recorded(start))
-
-
-@app.command()
-def adapt(
-    work: Work = Path("runs/bundled"),
-    start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
-    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
-) -> None:
-    """Only the last stage of `build`, from an engine folder: it goes on with single sets, and the mean is kept."""
-    _adapt_and_finish(Build(work), start, output, _recorded(start))
+    _finish(plan, _refresh(plan, start), output, _recorded(start))
 
 
 def _refresh(plan: Build, start: Path) -> Path:
     """Let a finished model teach itself, and mix what it learns with it; return the folder."""
     run = take_refresher(plan, start)
     return choose_mean([run], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES)
-
-
-def _adapt_and_finish(plan: Build, start: Path, output: Path, known: Mapping[str, Any] = MappingProxyType({})) -> None:
-    """Go on with each set by itself, mix what comes of it with the start, and finish the model."""
-    runs = [go_on(plan, start, name) for name in ADAPTED_SETS]
-    learnt = choose_mean(runs, start, dev_sets(plan), plan.folder / "adapted", ADAPTED_SHARES)
-    _finish(plan, learnt, output, known)
 
 
 def _finish(plan: Build, learnt: Path, output: Path, known: Mapping[str, Any]) -> None:

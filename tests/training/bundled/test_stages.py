@@ -26,7 +26,6 @@ from anselect.training.bundled.mixture import ListPlan
 from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
 from anselect.training.bundled.stages import (
     SETTINGS,
-    adapt,
     lesson,
     practise,
     revise,
@@ -62,7 +61,6 @@ MIXTURE = Mixture(
         Source("wikiqa", "train", ListPlan(8), advice=True),
         Source("forum", "written", ListPlan(24), advice=True),
     ),
-    adapted=(Source("wikiqa", "train", ListPlan(8, positives=2, negatives=9, answerable=True)),),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
 )
@@ -269,22 +267,6 @@ def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypat
     frozen = "encoder.embeddings.word_embeddings.weight"
     torch.testing.assert_close(before[frozen], after[frozen])
     assert any(not torch.equal(before[name], after[name]) for name in before)
-
-
-def test_the_finished_model_goes_on_with_one_set_and_what_is_evaluated_stays_out(data: Path, tmp_path: Path) -> None:
-    own = build(data, tmp_path)
-    start = lesson(own, None)
-    run = adapt(own, start, "wikiqa")
-    lists = list(read_questions(tmp_path / "adapted-wikiqa.jsonl"))
-    # Every candidate of every question that has an answer, but for question 21, which is one of test.
-    assert sorted(int(question.text.split()[-1].rstrip("?")) for question in lists) == [1, 2, 3, 4, 5]
-    assert {len(question.candidates) for question in lists} == {3}
-    before, after = (load_ranker(model_folder(each)).model for each in (start, run))
-    assert after.config.exit_layer == before.config.exit_layer == 1
-    assert {each.id for each in read_questions(tmp_path / "dev-wikiqa.jsonl")} == {
-        f"wikiqa-Q{number}" for number in (11, 12, 13)
-    }
-    assert after.config.trained["recipe"] == "bundled-adapted-wikiqa"
 
 
 def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:

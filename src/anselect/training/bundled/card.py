@@ -30,9 +30,8 @@ the sentences, passages or comments that a search has found; English; runs on on
   4.0), among them made-up sentences that share words but lack the answer; the training parts of WikiQA (Microsoft
   Research Data License), TrecQA (train-all; no licence named), SemEval-2016 (train part 2; free for research) and
   InsuranceQA (free for research); lists written for it; questions of these with near sentences of all the others, which
-  only the larger model has judged. Then it taught itself, with a share of the cosine: questions of TREC (Li and
-  Roth; no licence named) with near sentences of TrecQA, which nobody has judged, and some of all the rest. At last it
-  went on with WikiQA alone and with TrecQA alone: the mean of both and of the model before is what ships.
+  only the larger model has judged. At last it taught itself, with a share of the cosine: questions of TREC (Li and
+  Roth; no licence named) with near sentences of TrecQA, which nobody has judged, and some of all the rest.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
 * Made by `make model` from the encoders, the data and seed 0.

@@ -47,8 +47,6 @@ class Mixture:
     refresher: tuple[Source, ...]
     """What the finished model learns from itself and the encoder's cosine: the kinds of text where their sum ranks
     better than the model alone, and a little of everything else, so that nothing is forgotten."""
-    adapted: tuple[Source, ...]
-    """What it goes on with at last, one set at a time, by that set's labels alone."""
     dev: tuple[Source, ...]
     """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question. Of passages only
     those of documents that nothing is learnt from."""
@@ -56,13 +54,12 @@ class Mixture:
     """Splits of which no question and no candidate is learnt."""
 
     def stage(self, name: str) -> tuple[Source, ...]:
-        """Return the sources of the stage `adviser`, `lesson`, `practice`, `refresher` or `adapted-` with a set."""
+        """Return the sources of the stage `adviser`, `lesson`, `practice` or `refresher`."""
         stages = {
             "adviser": self.adviser,
             "lesson": self.lesson,
             "practice": self.practice,
             "refresher": self.refresher,
-            **{f"{ADAPTED}{source.data}": (source,) for source in self.adapted},
         }
         return stages[name]
 
@@ -71,8 +68,6 @@ class Mixture:
         return self.stage(stage)[int(question.id.split("-", 1)[0])]
 
 
-ADAPTED: Final = "adapted-"
-"""How stages are named that go on with one data set; its name follows."""
 TREC_QUESTIONS: Final = "trec-qc"
 """Li & Roth's questions, asked at TREC as TrecQA's were; nobody has gathered candidates for them."""
 WRITTEN: Final = ("plain", "more", "encyclopedia", "news", "forum")
@@ -195,10 +190,6 @@ MIXTURE: Final = Mixture(
         Source("squadshifts-new-wiki", "test", ListPlan(500), "spans", turn=5, advice=True, cosine=0.25),
         Source("squad11-train-part", "train", ListPlan(300), "spans", turn=5, advice=True),
         Source("squad11-train-part", "train", ListPlan(100, negatives=3), "passages", turn=5, advice=True, cosine=0.5),
-    ),
-    adapted=(
-        Source("wikiqa", "train", ListPlan(873, positives=10, negatives=30, answerable=True), turn=4),
-        Source("trecqa", "train-all", ListPlan(1229, positives=100, negatives=400, answerable=True), turn=4),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),

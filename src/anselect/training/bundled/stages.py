@@ -10,7 +10,6 @@ from anselect.data.reading import read_questions, write_questions
 from anselect.modeling.precision import fast_precision
 from anselect.text.steps import TextSteps
 from anselect.training.bundled.data import Build, StageFiles, write_stage
-from anselect.training.bundled.sources import ADAPTED
 from anselect.training.bundled.teacher import write_taught
 from anselect.training.train import build_ranker, train
 
@@ -36,17 +35,6 @@ SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["rehearsal"] = SETTINGS["
 SETTINGS["refresher"] = SETTINGS["lesson"] | {"learning_rate": 7e-5}
 # For models of which the sets they never saw are asked: little is learnt, and little unlearnt.
 SETTINGS["gentle"] = SETTINGS["lesson"] | {"learning_rate": 4e-5}
-# As whoever goes on from the finished model with data of their own would (docs/LOG.md).
-SETTINGS["adapted-wikiqa"] = {
-    "loss": "cross-entropy",
-    "learning_rate": 2e-5,
-    "epochs": 2,
-    "batch_size": 32,
-    "frozen_layers": 1,
-    "average_steps": 150,
-    "encoder_dropout": "own",
-}
-SETTINGS["adapted-trecqa"] = SETTINGS["adapted-wikiqa"] | {"loss": "ranknet", "epochs": 1}
 ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2, "refresher": 3}
 """What is added to the seed, so that no stage sees the lists in the order in which another has seen them."""
 COMMON: Final[dict[str, Any]] = {
@@ -95,8 +83,11 @@ def train_adviser(build: Build) -> Path:
     """Train the larger model, or go on with it; return the run's folder."""
     run = build.folder / "adviser"
     files = write_stage(build, "adviser")
-    # A larger model takes long to read forum posts.
-    train(stage_recipe(build, "adviser", _with_dev_of(files, "sentences", SENTENCE_SETS)), run)
+    short = build.folder / "dev-sentences.jsonl"
+    if not short.is_file():  # A larger model takes long to read forum posts.
+        dev = read_questions(files.dev)
+        write_questions([each for each in dev if each.id.startswith(SENTENCE_SETS)], short)
+    train(stage_recipe(build, "adviser", StageFiles(files.train, short)), run)
     return run
 
 
@@ -137,23 +128,6 @@ def take_refresher(build: Build, engine: Path) -> Path:
     files = write_taught(build, "refresher", write_stage(build, "refresher"), engine)
     train(stage_recipe(build, "refresher", files, start=engine), run)
     return run
-
-
-def adapt(build: Build, start: Path, name: str) -> Path:
-    """Go on from a finished model with the labels of one data set alone; return the run's folder."""
-    stage = f"{ADAPTED}{name}"
-    run = build.folder / stage
-    files = _with_dev_of(write_stage(build, stage), name, (f"{name}-",))
-    train(stage_recipe(build, stage, files, start=start), run)
-    return run
-
-
-def _with_dev_of(files: StageFiles, kind: str, sets: tuple[str, ...]) -> StageFiles:
-    """Return a stage's files with the dev questions of some sets alone, which are written once."""
-    some = files.dev.with_name(f"dev-{kind}.jsonl")
-    if not some.is_file():
-        write_questions([each for each in read_questions(files.dev) if each.id.startswith(sets)], some)
-    return StageFiles(files.train, some)
 
 
 def untouched(build: Build, stage: str = "lesson") -> Path:
