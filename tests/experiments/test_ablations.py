@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,17 +96,31 @@ def test_grid_needs_every_combination_and_tests_its_columns_over_all_rows(kept: 
 
 def test_row_has_the_difference_its_test_and_the_answer_types(kept: Path) -> None:
     plain = [(a + b) / 2 for a, b in zip([1, 1 / 2, 1, 1, 1 / 3, 1], [1, 1 / 2, 1, 1 / 2, 1, 1], strict=True)]
+    shared = [1, 1 / 2, 1, 1, 1 / 3, 1]  # of the one seed that both have
     replaced = [1, 1, 1, 1, 1 / 2, 1]
-    p_value = ttest_rel(replaced, plain).pvalue
+    p_value = ttest_rel(replaced, shared).pvalue
     own = [one for one in read_systems(kept / "results", kept / "data") if "other" not in one.runs[0].system]
     page = render(tuned(own), [HIGHLIGHT], [])
     first, second = page.splitlines()[-2:]
     mean = sum(plain) / 6
     assert first.startswith(f"| none | 2 | 1.0000 | {mean:.4f} |  |  | ")
-    assert second.startswith(f"| replace | 1 | 1.0000 | {5.5 / 6:.4f} | {5.5 / 6 - mean:+.4f} | {p_value:.3f} | ")
+    difference = (5.5 - sum(shared)) / 6
+    assert second.startswith(f"| replace | 1 | 1.0000 | {5.5 / 6:.4f} | {difference:+.4f} | {p_value:.3f} | ")
     # "who" expects a person in questions 0, 2, 4, "where" a place in 1, 3, 5
     assert "| p | HUM | LOC |" in page
     assert second.endswith(f" | {2.5 / 3:.3f} | 1.000 |")
+
+
+def test_what_tells_a_table_from_others_is_of_its_own_data_set(kept: Path) -> None:
+    own = [one for one in read_systems(kept / "results", kept / "data") if one.settings["model.head"] == "linear"]
+    systems = tuned(own)
+    forum = [
+        replace(one, settings={**one.settings, "data.name": "forum", "data.limit_questions": 9})
+        for one in systems
+        if one.runs[0].system in ("plain", "replaced")
+    ]
+    lines = render([*systems, *forum], [HIGHLIGHT], []).splitlines()
+    assert {"forum", "wikiqa: learning_rate 0.001", "wikiqa: learning_rate 5e-05"} <= set(lines)
 
 
 def test_fine_tuning_stands_beside_the_best_features_of_the_same_encoder(kept: Path) -> None:

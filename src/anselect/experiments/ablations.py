@@ -8,7 +8,7 @@ question by question; several seeds of a system are one, by the mean of their av
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -36,9 +36,9 @@ IGNORED: Final = {"name", "description", "training.seed", "training.checkpoint_s
 INTRODUCTION: Final = """# What each choice is worth
 Made by `python -m anselect.experiments.ablations` from the records in `results/`; do not edit. Systems stand together
 whose recipes differ in the one key alone; above each table stands what tells it from the others of its kind. Test MAP
-by the data set's usual protocol; the difference is to the first row, p is that of a paired t-test over the questions
-(several seeds: the mean of their average precisions). One seed moves test MAP by about 0.01 on WikiQA, whatever p says
-of its questions.
+by the data set's usual protocol, the mean over seeds; the difference is to the first row over the seeds that both have,
+p is that of a paired t-test over the questions (several seeds: the mean of their average precisions). One seed moves
+test MAP by about 0.01 on WikiQA, whatever p says of its questions.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -87,10 +87,15 @@ class System:
     runs: Sequence[KeptRun]
     settings: Mapping[str, Any]
     """The recipe's keys, as section.key."""
-    values: Numbers
-    """Average precisions on test, the mean over seeds."""
+    seeds: Mapping[int, Numbers]
+    """Average precisions on test by seed."""
     types: Mapping[str, Numbers]
-    """The same by expected answer type."""
+    """Their mean over seeds by expected answer type."""
+
+    @property
+    def values(self) -> Numbers:
+        """Average precisions on test, the mean over seeds."""
+        return _mean_over(self, self.seeds)
 
     def dev_map(self) -> float:
         """Return the mean over seeds of dev MAP."""
@@ -176,7 +181,7 @@ def _read_system(runs: Sequence[KeptRun], data_dir: Path | None) -> System:
     return System(
         runs,
         flatten(runs[0].recipe),
-        np.mean([each.values["MAP"] for each in found], axis=0),
+        {run.recipe.training.seed: each.values["MAP"] for run, each in zip(runs, found, strict=True)},
         {kind: np.mean([each[kind] for each in by_type], axis=0) for kind in by_type[0]},
     )
 
@@ -203,16 +208,17 @@ def _default_first(group: Sequence[System], key: str) -> list[System]:
 
 def _section(ablation: Ablation, groups: Sequence[Sequence[System]]) -> str:
     fixed = [_fixed(group[0], {ablation.key, *ablation.follows}) for group in groups]
-    varied = [key for key in fixed[0] if key != "data.name" and len({repr(each[key]) for each in fixed}) > 1]
     types = [kind for kind in TYPES if ablation.by_type and all(kind in one.types for group in groups for one in group)]
     header = [f"`{ablation.key}`", "seeds", "dev MAP", "test MAP", "difference", "p", *types]
     lines = [f"## {ablation.title}"]
     for group, settings in zip(groups, fixed, strict=True):
+        alike = [each for each in fixed if each["data.name"] == settings["data.name"]]
+        varied = [key for key in settings if len({repr(each[key]) for each in alike}) > 1]
         where = ", ".join(f"{key.split('.')[-1]} {settings[key]}" for key in varied)
         lines += ["", f"{settings['data.name']}{f': {where}' if where else ''}", "", *_table_head(header)]
         for system in group:
             cells = [_value(system.settings[ablation.key]), str(len(system.runs)), f"{system.dev_map():.4f}"]
-            cells += [f"{system.values.mean():.4f}", *_difference(system.values, group[0].values)]
+            cells += [f"{system.values.mean():.4f}", *_system_difference(system, group[0])]
             lines.append(markdown_row(cells + [f"{system.types[kind].mean():.3f}" for kind in types]))
     return "\n".join(lines) + "\n"
 
@@ -279,9 +285,22 @@ def _value(value: object) -> str:
     return "–" if value == "" else str(value)
 
 
-def _difference(values: Numbers, first: Numbers) -> list[str]:
-    if values is first:
+def _mean_over(system: System, seeds: Iterable[int]) -> Numbers:
+    mean: Numbers = np.mean([system.seeds[seed] for seed in seeds], axis=0)
+    return mean
+
+
+def _system_difference(system: System, first: System) -> list[str]:
+    """Compare two systems over the seeds that both have, so that the seed is not what makes the difference."""
+    if system is first:
         return ["", ""]
+    shared = sorted(system.seeds.keys() & first.seeds.keys())
+    if not shared:
+        return _difference(system.values, first.values)
+    return _difference(_mean_over(system, shared), _mean_over(first, shared))
+
+
+def _difference(values: Numbers, first: Numbers) -> list[str]:
     return [f"{values.mean() - first.mean():+.4f}", _p_text(paired_t_test(values, first))]
 
 
