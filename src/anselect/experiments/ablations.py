@@ -116,13 +116,17 @@ def find_groups(systems: Sequence[System], ablation: Ablation) -> list[list[Syst
 
 
 def find_grids(systems: Sequence[System], grid: Grid) -> list[dict[tuple[str, str], System]]:
-    """Return systems by the values of two keys, where they differ in nothing else and all combinations are there."""
+    """Return systems by the values of two keys, where they differ in nothing else.
+
+    A row without all columns is left out; there are two rows and two columns at least.
+    """
     found = []
     for group in _alike_but_for(systems, {grid.rows, grid.columns}):
         cells = {(one.settings[grid.rows], one.settings[grid.columns]): one for one in group}
         rows, columns = ({key[axis] for key in cells} for axis in (0, 1))
-        if min(len(rows), len(columns)) > 1 and len(cells) == len(rows) * len(columns):
-            found.append(cells)
+        whole = {row for row in rows if all((row, column) in cells for column in columns)}
+        if min(len(whole), len(columns)) > 1:
+            found.append({key: system for key, system in cells.items() if key[0] in whole})
     return found
 
 
