@@ -165,6 +165,7 @@ def test_models_that_never_saw_a_set_are_measured_there_and_kept(
 def test_long_candidates_are_taught_by_the_cosine_where_sets_are_left_out() -> None:
     changed = [leave_out.with_more_cosine(source) for source in MIXTURE.lesson]
     assert [source.cosine for source in changed] == [0.0, 0.5, 0.0, 1.0]  # the last are whole passages
+    assert [source.plan.questions for source in changed] == [6, 8, 4, 16]
     forum = Source("semeval2016", "train-part2", ListPlan(4), cosine=0.5)
     assert leave_out.with_more_cosine(forum).cosine == 1.0
 
