@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from anselect.data.files import write_text
 from anselect.modeling.checkpoint import model_folder
-from anselect.modeling.precision import fast_products
 from anselect.modeling.rankers import load_ranker
 from anselect.training.bundled.data import Build
 from anselect.training.bundled.mean_model import choose_mean
@@ -73,8 +72,7 @@ def _measure_without(build: Build, names: tuple[str, ...]) -> dict[str, Any]:
     learnt = choose_mean([lesson(plan, None, "gentle")], untouched(plan), known, folder / "learnt", START_SHARES)
     score = scorer(load_ranker(model_folder(learnt)))
     sets = held_out_sets(build)
-    with fast_products():
-        return {name: compare([each for each in sets if each.name.startswith(name)], score, build) for name in names}
+    return {name: compare([each for each in sets if each.name.startswith(name)], score, build) for name in names}
 
 
 def with_more_cosine(source: Source) -> Source:
