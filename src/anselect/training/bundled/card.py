@@ -90,7 +90,7 @@ def _leave_out_table(left_out: Mapping[str, Mapping[str, Mapping[str, Any]]]) ->
         "",
         "Models that never saw any text of a set, measured there: they begin at the encoder's cosine and gently learn",
         "an eighth of the lists of all other sources, by their labels and the cosine, without the larger model, which",
-        "knows all sets; how much of the untouched encoder stays is chosen by the sets they know. In 32 bits.",
+        "knows all sets; how much of the untouched encoder stays is chosen by the sets they know. Not in 8 bits.",
         "",
         "| set | measure | model that never saw it | BM25 | cosine |",
         "|---|---|---|---|---|",
