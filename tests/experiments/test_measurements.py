@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anselect.config import load_recipe
+from anselect.data.locate import DATA_VARIABLE
 from anselect.errors import UsageError
 from anselect.experiments.measurements import app, is_kept, plan_cells
 from anselect.training.run_folder import open_run
@@ -51,9 +52,12 @@ def test_trainings_of_the_shipped_plan_have_folders_of_their_own() -> None:
     assert len({cell.recipe.model_dump_json(exclude={"name", "description"}) for cell in cells}) == len(cells)
 
 
-def test_one_training_that_fails_ends_neither_the_others_nor_in_success(plan: Path, tmp_path: Path) -> None:
+def test_one_training_that_fails_ends_neither_the_others_nor_in_success(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     none = tmp_path / "none"
     none.mkdir()
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)  # Else real data is found, and trained on.
     options = ["--plan", plan, "--output", tmp_path / "runs", "--results", tmp_path, "--data-dir", none]
     done = CliRunner().invoke(app, [str(each) for each in options])
     assert done.exit_code == 1
