@@ -5,10 +5,12 @@ import json
 import pickle
 from pathlib import Path
 
+import pytest
 import typer
 from typer.testing import CliRunner, Result
 
 from anselect.cli.data_audit import COLUMNS, OVERLAP_COLUMNS, audit
+from anselect.data.locate import DATA_VARIABLE
 from anselect.errors import DataError, UsageError
 
 app = typer.Typer()
@@ -166,7 +168,10 @@ def test_files_and_overlap_do_not_go_together(tmp_path: Path) -> None:
     assert isinstance(run("--against", test).exception, UsageError)
 
 
-def test_data_set_of_several_splits_is_audited_whole_or_by_split(tmp_path: Path) -> None:
+def test_data_set_of_several_splits_is_audited_whole_or_by_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
     (tmp_path / "wikiqa").mkdir()
     header = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
     for split in ("train", "dev"):
