@@ -16,7 +16,7 @@ from anselect.engine.ranker import load_engine
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
-from anselect.training.bundled import leave_out
+from anselect.training.bundled import leave_out, slimming
 from anselect.training.bundled.advice import advise
 from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.logits import as_logits
@@ -26,9 +26,12 @@ from anselect.training.bundled.mixture import ListPlan
 from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
 from anselect.training.bundled.stages import (
     SETTINGS,
+    SPARED,
     lesson,
     practise,
+    recover,
     revise,
+    spare,
     take_refresher,
     train_adviser,
     untouched,
@@ -60,6 +63,10 @@ MIXTURE = Mixture(
         Source(TREC_QUESTIONS, "train", ListPlan(4, negatives=2), "near", pool="newswire", advice=True, cosine=0.5),
         Source("wikiqa", "train", ListPlan(8), advice=True),
         Source("forum", "written", ListPlan(24), advice=True),
+    ),
+    recovery=(
+        Source("wikiqa", "train", ListPlan(8), turn=1, advice=True),
+        Source("forum", "written", ListPlan(24), turn=1, advice=True),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
@@ -268,6 +275,32 @@ def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypat
     frozen = "encoder.embeddings.word_embeddings.weight"
     torch.testing.assert_close(before[frozen], after[frozen])
     assert any(not torch.equal(before[name], after[name]) for name in before)
+
+
+def test_the_whole_model_teaches_the_one_without_spare_neurons(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slimming, "AT_A_TIME", 4)
+    monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
+    own = build(data, tmp_path)
+    whole = lesson(own, None)
+    slimmed = spare(own, whole)
+    kept = json.loads((slimmed / "slim.json").read_text())["kept"]
+    assert sum(kept) == 2 * 64 - round(2 * 64 * SPARED / 4) * 4
+    weights = [load_start(str(each)).model.state_dict() for each in (slimmed, recover(own, whole, slimmed))]
+    for each in weights:
+        read = [each[f"encoder.encoder.layer.{layer}.output.dense.weight"] for layer in range(2)]
+        assert [int((weight.abs().amax(dim=0) > 0).sum()) for weight in read] == kept
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    taught = list(read_questions(tmp_path / "recovery.taught.jsonl"))
+    said = as_logits([score for own_scores in load_start(str(whole)).score(taught).scores for score in own_scores])
+    labelled = [candidate for question in taught for candidate in question.candidates]
+    for candidate, logit in zip(labelled, said, strict=True):
+        expected = logit + (LABEL_LOGIT if candidate.label else -LABEL_LOGIT)
+        assert float(candidate.metadata[TEACHER]) == pytest.approx(expected, abs=1e-3)
+    before = (slimmed / "slim.json").stat().st_mtime_ns
+    assert spare(own, whole) == slimmed  # made once
+    assert (slimmed / "slim.json").stat().st_mtime_ns == before
 
 
 def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:
