@@ -144,9 +144,12 @@ def test_budget_of_nothing_is_partly_done(data_dir: Path, tmp_path: Path) -> Non
         invoke(*arguments(tmp_path, data_dir), "--budget", "0")
 
 
-def test_heat_maps_show_the_same_question_for_every_run(data_dir: Path, tmp_path: Path) -> None:
+def test_heat_maps_show_the_same_question_for_every_run(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # GloVe and ELMo vectors are not here: those cells fail, the one on the tiny encoder is trained and drawn.
     pytest.importorskip("matplotlib")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # features are kept there
     settings = ("model.max_tokens=32", "training.epochs=1", "model.attention_heads=2")
     with pytest.raises(PartlyDoneError, match="1 of 3 trainings are finished, 2 failed"):
         invoke(
