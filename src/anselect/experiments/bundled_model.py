@@ -62,7 +62,7 @@ RECORDS: Final = {
 """What a building leaves in its folder and is told in metrics.json."""
 REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
 """How much of the model before may stay in the refreshed one."""
-RECOVERED_SHARES: Final = (0.0, 0.2)
+RECOVERED_SHARES: Final = (0.0, 0.5, 1.0)
 """How much of what the slimmed model began with may stay in it."""
 FITTED_LISTS: Final = 10_000
 """To so many lists of a stage a first guess is fitted."""

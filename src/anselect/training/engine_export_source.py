@@ -152,7 +152,7 @@ def _leave_out_dead_neurons(network: Network) -> None:
         if inner is None or outer is None:
             continue
         read = outer.dense.weight.abs().amax(dim=0) > 0
-        if not bool(read.all()):
+        if bool(read.any()) and not bool(read.all()):
             inner.dense.weight, inner.dense.bias = (
                 nn.Parameter(each[read]) for each in (inner.dense.weight, inner.dense.bias)
             )

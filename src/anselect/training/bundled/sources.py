@@ -194,7 +194,7 @@ MIXTURE: Final = Mixture(
         Source("squad11-train-part", "train", ListPlan(300), "spans", turn=5, advice=True),
         Source("squad11-train-part", "train", ListPlan(100, negatives=3), "passages", turn=5, advice=True, cosine=0.5),
     ),
-    # Twice the refresher's, with more of what it has little of.
+    # Some of everything; the whole model teaches alone.
     recovery=(
         Source(
             TREC_QUESTIONS,
@@ -204,10 +204,9 @@ MIXTURE: Final = Mixture(
             turn=6,
             pool="newswire",
             advice=True,
-            cosine=0.5,
         ),
-        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9), turn=6, advice=True, cosine=0.5),
-        Source("insuranceqa", "train", ListPlan(700, negatives=4), turn=6, advice=True, cosine=0.5),
+        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9), turn=6, advice=True),
+        Source("insuranceqa", "train", ListPlan(700, negatives=4), turn=6, advice=True),
         Source("semeval2016", "train-part2", ListPlan(379, positives=4, negatives=4), turn=6, advice=True),
         Source(
             "wikiqa",
@@ -215,7 +214,6 @@ MIXTURE: Final = Mixture(
             ListPlan(873, positives=3, negatives=9, answerable=True),
             turn=6,
             advice=True,
-            cosine=0.25,
         ),
         Source("wikiqa", "train", ListPlan(600, negatives=5), "near", turn=6, advice=True),
         *(
@@ -231,8 +229,8 @@ MIXTURE: Final = Mixture(
         Source("quoref-dev", "dev", ListPlan(150), "spans", turn=6, advice=True),
         Source("squad11-train-part", "train", ListPlan(300, negatives=5), "spans", HARD_SHARES, turn=7, advice=True),
         Source("boolq", "all", ListPlan(600, negatives=5), "near", turn=6, advice=True),
-        Source("squad11-train-part", "train", ListPlan(150, negatives=3), "passages", turn=6, advice=True, cosine=0.5),
-        Source("boolq", "all", ListPlan(150, negatives=3), "passages", turn=6, advice=True, cosine=0.5),
+        Source("squad11-train-part", "train", ListPlan(150, negatives=3), "passages", turn=6, advice=True),
+        Source("boolq", "all", ListPlan(150, negatives=3), "passages", turn=6, advice=True),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),

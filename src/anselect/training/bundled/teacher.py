@@ -28,7 +28,9 @@ LONE_LABEL_LOGIT: Final = 3.0
 """The same where the larger model was not asked."""
 
 
-def write_taught(build: Build, stage: str, files: StageFiles, adviser: Path | None) -> StageFiles:
+def write_taught(
+    build: Build, stage: str, files: StageFiles, adviser: Path | None, *, label_logit: float = LABEL_LOGIT
+) -> StageFiles:
     """Write a stage's training lists with the teacher's logits beside them, once; the dev file stays.
 
     `adviser` is the larger model; without one the labels say alone what is right.
@@ -40,7 +42,7 @@ def write_taught(build: Build, stage: str, files: StageFiles, adviser: Path | No
         asked = [source.advice and adviser is not None for source in own]
         advice = _some(lists, asked, _advice_scorer(adviser, build.folder / ADVICE))
         cosines = _some(lists, [source.cosine > 0 for source in own], cosine_scorer(build.encoder))
-        weights = [LABEL_LOGIT if is_asked else LONE_LABEL_LOGIT for is_asked in asked]
+        weights = [label_logit if is_asked else LONE_LABEL_LOGIT for is_asked in asked]
         shares = [source.cosine for source in own]
         each = zip(lists, shares, weights, advice, cosines, strict=True)
         write_questions((_taught(*parts) for parts in each), taught.train)
