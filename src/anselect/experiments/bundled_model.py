@@ -6,7 +6,7 @@ Comes in: the data sets and a public encoder. Goes out: the engine folder with m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -18,9 +18,11 @@ import typer
 from anselect.data.files import copy_folder, file_sha256, write_text
 from anselect.data.reading import read_questions
 from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
+from anselect.errors import UsageError
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
+from anselect.modeling.checkpoint import model_folder
 from anselect.records import Question
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build, write_stage
@@ -32,17 +34,8 @@ from anselect.training.bundled.mean_model import RECORD as MEAN_RECORD
 from anselect.training.bundled.mean_model import choose_mean
 from anselect.training.bundled.measure import dev_sets
 from anselect.training.bundled.report import measure_engine
-from anselect.training.bundled.stages import (
-    SLIM_RECORD,
-    lesson,
-    practise,
-    recover,
-    revise,
-    spare,
-    take_refresher,
-    train_adviser,
-    untouched,
-)
+from anselect.training.bundled.sources import MIXTURE
+from anselect.training.bundled.stages import lesson, practise, revise, take_refresher, train_adviser, untouched
 from anselect.training.module_command import run_command
 
 RECORDS: Final = {
@@ -50,20 +43,15 @@ RECORDS: Final = {
     "learnt": f"learnt/{MEAN_RECORD}",
     "exit": f"exit/{EXIT_RECORD}",
     "refreshed": f"refreshed/{MEAN_RECORD}",
-    "slim": f"slim/{SLIM_RECORD}",
-    "recovered": f"recovered/{MEAN_RECORD}",
     "finished_exit": f"finished-exit/{EXIT_RECORD}",
     "adviser_audit": "adviser.audit.json",
     "lesson_audit": "lesson.audit.json",
     "practice_audit": "practice.audit.json",
     "refresher_audit": "refresher.audit.json",
-    "recovery_audit": "recovery.audit.json",
 }
 """What a building leaves in its folder and is told in metrics.json."""
 REFRESHED_SHARES: Final = (0.0, 0.3, 0.6)
 """How much of the model before may stay in the refreshed one."""
-RECOVERED_SHARES: Final = (0.0, 0.5, 1.0)
-"""How much of what the slimmed model began with may stay in it."""
 FITTED_LISTS: Final = 10_000
 """To so many lists of a stage a first guess is fitted."""
 LARGER_SHARES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -92,11 +80,7 @@ def build(
     engine = work / "engine"
     if not is_engine_folder(engine):
         finish_model(plan, left, engine, "lesson")
-    whole = work / "whole-engine"
-    refreshed = _refresh(plan, engine)
-    if not is_engine_folder(whole):
-        finish_model(plan, refreshed, whole, "refresher")
-    _finish(plan, _slim(plan, whole), output, "recovery", {})
+    _finish(plan, _refresh(plan, engine), output, {})
 
 
 @app.command()
@@ -104,10 +88,28 @@ def refresh(
     work: Work = Path("runs/bundled"),
     start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
+    teacher: Annotated[
+        list[str] | None,
+        typer.Option(help="SET=RUN: on lists of this data set the run teaches instead; may be repeated."),
+    ] = None,
 ) -> None:
-    """Only this stage of `build`, from an engine folder: taught by itself, the encoder's cosine and the labels."""
-    plan = Build(work)
-    _finish(plan, _refresh(plan, start), output, "refresher", _recorded(start))
+    """Only the last stage of `build`, from an engine folder: taught by itself, the encoder's cosine and the labels."""
+    plan = Build(work, teachers=_teachers(teacher or []))
+    _finish(plan, _refresh(plan, start), output, _recorded(start))
+
+
+def _teachers(named: Sequence[str]) -> dict[str, Path]:
+    """Read SET=RUN; raise UsageError for anything else, MissingFileError for a run that there is not."""
+    teachers = {}
+    for each in named:
+        data, is_given, run = each.partition("=")
+        if not (data and is_given and run):
+            raise UsageError(f"expected --teacher SET=RUN, got '{each}'")
+        if data not in {source.data for source in MIXTURE.refresher}:
+            raise UsageError(f"--teacher {each}: the refresher has no lists of '{data}'")
+        model_folder(Path(run))
+        teachers[data] = Path(run)
+    return teachers
 
 
 def _refresh(plan: Build, start: Path) -> Path:
@@ -116,30 +118,11 @@ def _refresh(plan: Build, start: Path) -> Path:
     return choose_mean([run], start, dev_sets(plan), plan.folder / "refreshed", REFRESHED_SHARES)
 
 
-@app.command()
-def slim(
-    work: Work = Path("runs/bundled"),
-    start: Annotated[Path, typer.Option(help="The engine folder to go on from.")] = BUNDLED,
-    output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
-) -> None:
-    """Only the last stage of `build`: without a third of its inner neurons the model learns from itself with them."""
-    plan = Build(work)
-    _finish(plan, _slim(plan, start), output, "recovery", _recorded(start))
-
-
-def _slim(plan: Build, whole: Path) -> Path:
-    """Take out the neurons that a finished model can spare, and let it teach what is left; return the folder."""
-    slimmed = spare(plan, whole)
-    return choose_mean(
-        [recover(plan, whole, slimmed)], slimmed, dev_sets(plan), plan.folder / "recovered", RECOVERED_SHARES
-    )
-
-
-def _finish(plan: Build, learnt: Path, output: Path, stage: str, known: Mapping[str, Any]) -> None:
-    """Choose who leaves early, export, measure, and copy the whole folder to its place; lists are those of a stage."""
-    left = choose_exit(learnt, _lists(plan, stage), dev_sets(plan), plan.folder / "finished-exit")
+def _finish(plan: Build, learnt: Path, output: Path, known: Mapping[str, Any]) -> None:
+    """Choose who leaves early, export, measure, and copy the whole folder to its place."""
+    left = choose_exit(learnt, _lists(plan, "refresher"), dev_sets(plan), plan.folder / "finished-exit")
     engine = plan.folder / "finished-engine"
-    _describe(plan, engine, asdict(finish_model(plan, left, engine, stage)), known)
+    _describe(plan, engine, asdict(finish_model(plan, left, engine, "refresher")), known)
     # Nothing unfinished ever stands where users load it from.
     copy_folder(engine, output)
 
@@ -156,7 +139,7 @@ def refit_exit(
     output: Annotated[Path, typer.Option(help="The engine folder to write.")] = BUNDLED,
 ) -> None:
     """Fit only the first guess anew, and choose who leaves early; nothing else of the model changes."""
-    _finish(Build(work), start, output, "refresher", _recorded(start))
+    _finish(Build(work), start, output, _recorded(start))
 
 
 @app.command()

@@ -140,24 +140,7 @@ def load_source(folder: Path) -> Source:
     source = _load_ours(model, name) if (model / MANIFEST).is_file() else _load_classifier(model, name)
     pair_template(source.tokenizer)  # refuses a tokenizer without tokenizer.json, and clears its limits
     source.network.float().eval()
-    _leave_out_dead_neurons(source.network)
     return source
-
-
-def _leave_out_dead_neurons(network: Network) -> None:
-    """Make layers as narrow as the neurons that the next product reads at all (`bundled/slimming.py`)."""
-    layers: Any = getattr(getattr(network.model, network.model.base_model_prefix, None), "encoder", None)
-    for layer in getattr(layers, "layer", ()):
-        inner, outer = getattr(layer, "intermediate", None), getattr(layer, "output", None)
-        if inner is None or outer is None:
-            continue
-        read = outer.dense.weight.abs().amax(dim=0) > 0
-        if bool(read.any()) and not bool(read.all()):
-            inner.dense.weight, inner.dense.bias = (
-                nn.Parameter(each[read]) for each in (inner.dense.weight, inner.dense.bias)
-            )
-            outer.dense.weight = nn.Parameter(outer.dense.weight[:, read])
-            inner.dense.out_features = outer.dense.in_features = int(read.sum())
 
 
 def _load_ours(folder: Path, name: str) -> Source:

@@ -177,14 +177,9 @@ def _encoder_weights(graph: _Graph) -> Iterator[tuple[str, Floats]]:
     norms = iter(list(graph.stored(NORM)))
     yield from zip(("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"), next(norms), strict=True)
     products = list(graph.products())
-    width = max(len(weight) for weight, _ in products[2::PRODUCTS_PER_LAYER])
     for layer in range(len(products) // PRODUCTS_PER_LAYER):
         prefix = f"encoder.layer.{layer}."
         joined, attended, inner, outer = products[PRODUCTS_PER_LAYER * layer :][:PRODUCTS_PER_LAYER]
-        # A slim layer's missing neurons come back as ones that say nothing.
-        missing = width - len(inner[0])
-        inner = np.pad(inner[0], ((0, missing), (0, 0))), np.pad(inner[1], (0, missing))
-        outer = np.pad(outer[0], ((0, 0), (0, missing))), outer[1]
         for name, weight, bias in zip(("query", "key", "value"), *(np.split(each, 3) for each in joined), strict=True):
             yield f"{prefix}attention.self.{name}.weight", weight
             yield f"{prefix}attention.self.{name}.bias", bias

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,10 +18,10 @@ from tests.training.tiny import learnable_questions, save_tiny_bert
 SETS = [NamedSet("tiny", learnable_questions(6))]
 
 
-def save_model(folder: Path, seed: int, head: str = "sigmoid", **settings: Any) -> Path:
+def save_model(folder: Path, seed: int, head: str = "sigmoid", exit_layer: int = 0) -> Path:
     bert = save_tiny_bert(folder / "bert")
     torch.manual_seed(seed)
-    model, tokenizer = AnswerSelectionModel.from_encoder(bert, head=head, max_tokens=32, **settings)
+    model, tokenizer = AnswerSelectionModel.from_encoder(bert, head=head, exit_layer=exit_layer, max_tokens=32)
     with torch.no_grad():
         for weights in model.parameters():
             weights.add_(torch.randn_like(weights), alpha=0.1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +18,7 @@ from anselect.engine.ranker import load_engine
 from anselect.modeling.checkpoint import model_folder
 from anselect.modeling.rankers import CrossEncoderRanker, load_ranker
 from anselect.records import Question, ScoredQuestions
-from anselect.training.bundled import leave_out, slimming
+from anselect.training.bundled import leave_out
 from anselect.training.bundled.advice import advise
 from anselect.training.bundled.data import Build, write_stage
 from anselect.training.bundled.logits import as_logits
@@ -26,12 +28,9 @@ from anselect.training.bundled.mixture import ListPlan
 from anselect.training.bundled.sources import TREC_QUESTIONS, Mixture, Source
 from anselect.training.bundled.stages import (
     SETTINGS,
-    SPARED,
     lesson,
     practise,
-    recover,
     revise,
-    spare,
     take_refresher,
     train_adviser,
     untouched,
@@ -63,10 +62,6 @@ MIXTURE = Mixture(
         Source(TREC_QUESTIONS, "train", ListPlan(4, negatives=2), "near", pool="newswire", advice=True, cosine=0.5),
         Source("wikiqa", "train", ListPlan(8), advice=True),
         Source("forum", "written", ListPlan(24), advice=True),
-    ),
-    recovery=(
-        Source("wikiqa", "train", ListPlan(8), turn=1, advice=True),
-        Source("forum", "written", ListPlan(24), turn=1, advice=True),
     ),
     dev=(Source("wikiqa", "dev", ListPlan(3, negatives=2)), Source("squad11-dev", "dev", ListPlan(3), "spans")),
     evaluated=(("wikiqa", "dev"), ("wikiqa", "test")),
@@ -277,29 +272,24 @@ def test_the_finished_model_teaches_itself(data: Path, tmp_path: Path, monkeypat
     assert any(not torch.equal(before[name], after[name]) for name in before)
 
 
-def test_the_whole_model_teaches_the_one_without_spare_neurons(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slimming, "AT_A_TIME", 4)
+def test_a_data_set_may_have_a_teacher_of_its_own(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anselect.modeling.precision.fast_precision", lambda: "fp32")
-    own = build(data, tmp_path)
-    whole = lesson(own, None)
-    slimmed = spare(own, whole)
-    kept = json.loads((slimmed / "slim.json").read_text())["kept"]
-    assert sum(kept) == 2 * 64 - round(2 * 64 * SPARED / 4) * 4
-    weights = [load_start(str(each)).model.state_dict() for each in (slimmed, recover(own, whole, slimmed))]
-    for each in weights:
-        read = [each[f"encoder.encoder.layer.{layer}.output.dense.weight"] for layer in range(2)]
-        assert [int((weight.abs().amax(dim=0) > 0).sum()) for weight in read] == kept
-    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-    taught = list(read_questions(tmp_path / "recovery.taught.jsonl"))
-    said = as_logits([score for own_scores in load_start(str(whole)).score(taught).scores for score in own_scores])
-    labelled = [candidate for question in taught for candidate in question.candidates]
-    for candidate, logit in zip(labelled, said, strict=True):  # no label changes it
-        assert float(candidate.metadata[TEACHER]) == pytest.approx(logit, abs=1e-3)
-    before = (slimmed / "slim.json").stat().st_mtime_ns
-    assert spare(own, whole) == slimmed  # made once
-    assert (slimmed / "slim.json").stat().st_mtime_ns == before
+    plain = build(data, tmp_path)
+    adviser, teacher = train_adviser(plain), lesson(plain, None)
+    own = replace(plain, teachers={"wikiqa": teacher})
+    files = write_stage(own, "refresher")
+    taught = list(read_questions(write_taught(own, "refresher", files, adviser).train))
+    for source, model in (("1", teacher), ("2", adviser)):
+        lists = [question for question in read_questions(files.train) if question.id.startswith(f"{source}-")]
+        said = as_logits([score for scores in load_start(str(model)).score(lists).scores for score in scores])
+        labels = [2 * (each.label or 0) - 1 for question in lists for each in question.candidates]
+        found = [
+            float(each.metadata[TEACHER])
+            for question in taught
+            if question.id.startswith(f"{source}-")
+            for each in question.candidates
+        ]
+        assert found == pytest.approx((said + LABEL_LOGIT * np.array(labels)).tolist(), abs=1e-3)
 
 
 def test_without_a_larger_model_labels_teach(data: Path, tmp_path: Path) -> None:

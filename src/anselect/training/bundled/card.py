@@ -22,8 +22,8 @@ ABOUT: Final = """\
 Gives a question and a candidate answer a score: the chance that the candidate answers the question. Made for ranking
 the sentences, passages or comments that a search has found; English; runs on onnxruntime without PyTorch.
 
-* Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0){slim}, one logit from the mean
-  of all tokens and the agreement of both sides; 8-bit products{exit}.
+* Architecture: BERT cross-encoder, 6 layers of width 384 (all-MiniLM-L6-v2, Apache-2.0), one logit from the mean of
+  all tokens and the agreement of both sides; 8-bit products{exit}.
 * Training: a cross-encoder on all-mpnet-base-v2 (Apache-2.0) learnt the labels of all that follows; what it says, the
   untouched encoder's cosine and the labels then taught this model. Sentences and whole passages of SQuAD 1.1 (part of
   train, dev), SQuAD 2.0 dev, SQuADShifts (new Wikipedia, Amazon), Quoref dev and BoolQ (CC BY-SA 4.0 and 3.0, CC BY
@@ -31,7 +31,7 @@ the sentences, passages or comments that a search has found; English; runs on on
   Research Data License), TrecQA (train-all; no licence named), SemEval-2016 (train part 2; free for research) and
   InsuranceQA (free for research); lists written for it; questions of these with near sentences of all the others, which
   only the larger model has judged. At last it taught itself, with a share of the cosine: questions of TREC (Li and
-  Roth; no licence named) with near sentences of TrecQA, which nobody has judged, and some of all the rest{recovery}.
+  Roth; no licence named) with near sentences of TrecQA, which nobody has judged, and some of all the rest.
 * No question and no candidate of a dev or test part was learnt, but for InsuranceQA's wrong answers, which all its
   parts draw from one pool: what the audit took out of each stage's lists is in `metrics.json`.
 * Made by `make model` from the encoders, the data and seed 0.
@@ -54,20 +54,11 @@ def _exit(record: Mapping[str, Any]) -> str:
     return f"; candidates without hope leave behind layer {layer} ({share:.0%} of the short ones in the dev parts)"
 
 
-def _slim(record: Mapping[str, Any]) -> str:
-    return f", {record['spared']:.0%} of the inner neurons taken out" if record else ""
-
-
 def write_card(metrics: Mapping[str, Any]) -> str:
     """Return the model card's text."""
     parts = [
         ABOUT.format(
-            max_tokens=metrics["max_tokens"],
-            exit=_exit(metrics.get("finished_exit") or metrics.get("exit", {})),
-            slim=_slim(metrics.get("slim", {})),
-            recovery="; then, without the\n  neurons that it can spare, it learnt from itself with them"
-            if "slim" in metrics
-            else "",
+            max_tokens=metrics["max_tokens"], exit=_exit(metrics.get("finished_exit") or metrics.get("exit", {}))
         ),
         "## Figures on test parts\n",
         set_table(metrics["sets"]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -57,6 +57,8 @@ class Build:
     thinned: int = 1
     """One of so many questions of each source is enough."""
     data_dir: Path | None = None
+    teachers: Mapping[str, Path] = field(default_factory=dict)
+    """Models, by data set, that are asked for advice on its lists instead of the stage's own adviser."""
 
     def read(self, name: str, split: str, *, detokenize: bool = True) -> list[Question]:
         """Read a split as users write: TrecQA's Penn tokens become text."""

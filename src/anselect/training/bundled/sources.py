@@ -47,8 +47,6 @@ class Mixture:
     refresher: tuple[Source, ...]
     """What the finished model learns from itself and the encoder's cosine: the kinds of text where their sum ranks
     better than the model alone, and a little of everything else, so that nothing is forgotten."""
-    recovery: tuple[Source, ...]
-    """What the model without the neurons that it can spare learns from the whole one: some of everything."""
     dev: tuple[Source, ...]
     """What an epoch is chosen on; whole lists, but for InsuranceQA's 200 wrong answers a question. Of passages only
     those of documents that nothing is learnt from."""
@@ -56,13 +54,12 @@ class Mixture:
     """Splits of which no question and no candidate is learnt."""
 
     def stage(self, name: str) -> tuple[Source, ...]:
-        """Return the sources of the stage `adviser`, `lesson`, `practice`, `refresher` or `recovery`."""
+        """Return the sources of the stage `adviser`, `lesson`, `practice` or `refresher`."""
         stages = {
             "adviser": self.adviser,
             "lesson": self.lesson,
             "practice": self.practice,
             "refresher": self.refresher,
-            "recovery": self.recovery,
         }
         return stages[name]
 
@@ -193,44 +190,7 @@ MIXTURE: Final = Mixture(
         Source("squadshifts-new-wiki", "test", ListPlan(500), "spans", turn=5, advice=True, cosine=0.25),
         Source("squad11-train-part", "train", ListPlan(300), "spans", turn=5, advice=True),
         Source("squad11-train-part", "train", ListPlan(100, negatives=3), "passages", turn=5, advice=True, cosine=0.5),
-    ),
-    # Some of everything; the whole model teaches alone.
-    recovery=(
-        Source(
-            TREC_QUESTIONS,
-            "train",
-            ListPlan(1200, negatives=6),
-            "near",
-            turn=6,
-            pool="newswire",
-            advice=True,
-        ),
-        Source("trecqa", "train-all", ListPlan(1229, positives=3, negatives=9), turn=6, advice=True),
-        Source("insuranceqa", "train", ListPlan(700, negatives=4), turn=6, advice=True),
-        Source("semeval2016", "train-part2", ListPlan(379, positives=4, negatives=4), turn=6, advice=True),
-        Source(
-            "wikiqa",
-            "train",
-            ListPlan(873, positives=3, negatives=9, answerable=True),
-            turn=6,
-            advice=True,
-        ),
-        Source("wikiqa", "train", ListPlan(600, negatives=5), "near", turn=6, advice=True),
-        *(
-            Source(name, "written", ListPlan(10_000, positives=2, negatives=4), turn=6, advice=True, levelled=True)
-            for name in WRITTEN
-        ),
-        Source("ordinary", "written", ListPlan(300, negatives=4), turn=6, advice=True),
-        Source(GROUPS, "written", ListPlan(1500, negatives=4), turn=6, advice=True),
-        Source("squadshifts-new-wiki", "test", ListPlan(1000), "spans", turn=6, advice=True),
-        Source("squad11-train-part", "train", ListPlan(1000), "spans", turn=6, advice=True),
-        Source("squad11-dev", "dev", ListPlan(500), "spans", turn=6, advice=True),
-        Source("squadshifts-amazon", "test", ListPlan(200), "spans", turn=6, advice=True),
-        Source("quoref-dev", "dev", ListPlan(150), "spans", turn=6, advice=True),
-        Source("squad11-train-part", "train", ListPlan(300, negatives=5), "spans", HARD_SHARES, turn=7, advice=True),
-        Source("boolq", "all", ListPlan(600, negatives=5), "near", turn=6, advice=True),
-        Source("squad11-train-part", "train", ListPlan(150, negatives=3), "passages", turn=6, advice=True),
-        Source("boolq", "all", ListPlan(150, negatives=3), "passages", turn=6, advice=True),
+        Source("wikiqa", "train", ListPlan(600, negatives=5), "near", turn=3, advice=True),
     ),
     dev=(
         Source("wikiqa", "dev", ListPlan(126, negatives=60)),

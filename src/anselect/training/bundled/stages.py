@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from anselect.config import Recipe, check_recipe
-from anselect.data.files import write_text
 from anselect.data.reading import read_questions, write_questions
-from anselect.errors import UsageError
 from anselect.modeling.precision import fast_precision
-from anselect.modeling.rankers import CrossEncoderRanker
 from anselect.text.steps import TextSteps
 from anselect.training.bundled.data import Build, StageFiles, write_stage
-from anselect.training.bundled.slimming import slim
 from anselect.training.bundled.teacher import write_taught
-from anselect.training.engine_import import load_start
 from anselect.training.train import build_ranker, train
 
 SETTINGS: Final[dict[str, dict[str, Any]]] = {
@@ -40,17 +33,10 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 # The same from where the turn before ended, in another order: one turn leaves much of what the larger model knows.
 SETTINGS["revision"] = SETTINGS["practice"] = SETTINGS["rehearsal"] = SETTINGS["lesson"]
 SETTINGS["refresher"] = SETTINGS["lesson"] | {"learning_rate": 7e-5}
-# The lowest layer has lost most: nothing is frozen.
-SETTINGS["recovery"] = SETTINGS["lesson"] | {"learning_rate": 5e-5, "frozen_layers": 0}
 # For models of which the sets they never saw are asked: little is learnt, and little unlearnt.
 SETTINGS["gentle"] = SETTINGS["lesson"] | {"learning_rate": 4e-5}
-ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2, "refresher": 3, "recovery": 4}
+ORDERS: Final = {"revision": 1, "practice": 1, "rehearsal": 2, "refresher": 3}
 """What is added to the seed, so that no stage sees the lists in the order in which another has seen them."""
-SPARED: Final = 0.25
-"""Of the inner neurons, which take two thirds of a layer's products: a sixth of its time (docs/LOG.md)."""
-SLIM_LISTS: Final = 400
-"""On so many lists it is seen what neurons say."""
-SLIM_RECORD: Final = "slim.json"
 COMMON: Final[dict[str, Any]] = {
     "cross_entropy_weight": 0.3,
     "batch_size": 12,
@@ -141,29 +127,6 @@ def take_refresher(build: Build, engine: Path) -> Path:
     run = build.folder / "refresher"
     files = write_taught(build, "refresher", write_stage(build, "refresher"), engine)
     train(stage_recipe(build, "refresher", files, start=engine), run)
-    return run
-
-
-def spare(build: Build, whole: Path) -> Path:
-    """Write a finished model without the inner neurons that it can spare; return the folder."""
-    folder = build.folder / "slim"
-    if not (folder / SLIM_RECORD).is_file():
-        ranker = load_start(str(whole))
-        if not isinstance(ranker, CrossEncoderRanker):
-            raise UsageError(f"{whole}: expected a cross-encoder")
-        lists = read_questions(write_stage(build, "recovery").train)
-        kept = slim(ranker, list(islice(lists, SLIM_LISTS)), SPARED)
-        ranker.save(folder / "model")
-        with write_text(folder / SLIM_RECORD) as file:
-            json.dump({"spared": SPARED, "kept": kept}, file)
-    return folder
-
-
-def recover(build: Build, whole: Path, slimmed: Path) -> Path:
-    """Teach a model without spare neurons what the whole one says, and nothing else; return the run's folder."""
-    run = build.folder / "recovery"
-    files = write_taught(build, "recovery", write_stage(build, "recovery"), whole, label_logit=0.0)
-    train(stage_recipe(build, "recovery", files, start=slimmed), run)
     return run
 
 

@@ -28,29 +28,35 @@ LONE_LABEL_LOGIT: Final = 3.0
 """The same where the larger model was not asked."""
 
 
-def write_taught(
-    build: Build, stage: str, files: StageFiles, adviser: Path | None, *, label_logit: float = LABEL_LOGIT
-) -> StageFiles:
+def write_taught(build: Build, stage: str, files: StageFiles, adviser: Path | None) -> StageFiles:
     """Write a stage's training lists with the teacher's logits beside them, once; the dev file stays.
 
-    `adviser` is the larger model; without one the labels say alone what is right.
+    `adviser` is the larger model, where the building names no other for a data set; without one the labels say alone
+    what is right.
     """
     taught = StageFiles(files.train.with_suffix(".taught.jsonl"), files.dev)
     if not taught.train.is_file():
         lists = list(read_questions(files.train))
         own = [build.mixture.source_of(stage, question) for question in lists]
-        asked = [source.advice and adviser is not None for source in own]
-        advice = _some(lists, asked, _advice_scorer(adviser, build.folder / ADVICE))
+        advisers = [build.teachers.get(source.data, adviser) if source.advice else None for source in own]
+        advice = _advice(lists, advisers, build.folder / ADVICE)
         cosines = _some(lists, [source.cosine > 0 for source in own], cosine_scorer(build.encoder))
-        weights = [label_logit if is_asked else LONE_LABEL_LOGIT for is_asked in asked]
+        weights = [LONE_LABEL_LOGIT if asked is None else LABEL_LOGIT for asked in advisers]
         shares = [source.cosine for source in own]
         each = zip(lists, shares, weights, advice, cosines, strict=True)
         write_questions((_taught(*parts) for parts in each), taught.train)
     return taught
 
 
-def _advice_scorer(adviser: Path | None, folder: Path) -> Score:
-    return lambda questions: advise(adviser, questions, folder) if adviser else []
+def _advice(lists: Sequence[Question], advisers: Sequence[Path | None], folder: Path) -> list[list[float]]:
+    """Return what each list's own adviser says of its candidates; zeros where none is asked."""
+    found = [[0.0] * len(question.candidates) for question in lists]
+    for adviser in dict.fromkeys(each for each in advisers if each is not None):
+        places = [place for place, each in enumerate(advisers) if each == adviser]
+        said = advise(adviser, [lists[place] for place in places], folder)
+        for place, logits in zip(places, said, strict=True):
+            found[place] = logits
+    return found
 
 
 def _taught(
