@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anselect.errors import MissingFileError, UsageError
+from anselect.errors import DataError, MissingFileError, UsageError
 from anselect.experiments.bundled_model import refresh
 
 
@@ -23,6 +23,8 @@ def test_teacher_of_a_set_that_is_not_learnt_is_refused(tmp_path: Path) -> None:
 
 
 def test_teacher_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError):
+    with pytest.raises(MissingFileError, match="no such run or model folder"):
         refresh(tmp_path / "work", teacher=[f"wikiqa={tmp_path / 'none'}"])
+    with pytest.raises(DataError, match="not a checkpoint"):
+        refresh(tmp_path / "work", teacher=[f"wikiqa={tmp_path}"])
     assert not (tmp_path / "work").exists()

@@ -18,11 +18,11 @@ import typer
 from anselect.data.files import copy_folder, file_sha256, write_text
 from anselect.data.reading import read_questions
 from anselect.engine.folder import BUNDLED, MODEL, is_engine_folder, read_manifest
-from anselect.errors import UsageError
+from anselect.errors import MissingFileError, UsageError
 from anselect.evaluation.calibration import Bin
 from anselect.experiments.figures.scores import draw_calibration
 from anselect.experiments.figures.style import save_figure
-from anselect.modeling.checkpoint import model_folder
+from anselect.modeling.checkpoint import check_checkpoint, model_folder
 from anselect.records import Question
 from anselect.training.bundled.card import write_card
 from anselect.training.bundled.data import Build, write_stage
@@ -99,7 +99,7 @@ def refresh(
 
 
 def _teachers(named: Sequence[str]) -> dict[str, Path]:
-    """Read SET=RUN; raise UsageError for anything else, MissingFileError for a run that there is not."""
+    """Read SET=RUN; raise UsageError for anything else, MissingFileError or DataError for no run."""
     teachers = {}
     for each in named:
         data, is_given, run = each.partition("=")
@@ -107,7 +107,10 @@ def _teachers(named: Sequence[str]) -> dict[str, Path]:
             raise UsageError(f"expected --teacher SET=RUN, got '{each}'")
         if data not in {source.data for source in MIXTURE.refresher}:
             raise UsageError(f"--teacher {each}: the refresher has no lists of '{data}'")
-        model_folder(Path(run))
+        if not Path(run).is_dir():
+            raise MissingFileError(f"--teacher {each}: no such run or model folder")
+        if not is_engine_folder(Path(run)):
+            check_checkpoint(model_folder(Path(run)))
         teachers[data] = Path(run)
     return teachers
 
