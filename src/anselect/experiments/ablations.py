@@ -217,7 +217,10 @@ def _section(ablation: Ablation, groups: Sequence[Sequence[System]]) -> str:
     lines = [f"## {ablation.title}"]
     for group, settings in zip(groups, fixed, strict=True):
         alike = [each for each in fixed if each["data.name"] == settings["data.name"]]
-        varied = [key for key in settings if len({repr(each[key]) for each in alike}) > 1]
+        varied = ["model.kind"] if len({each["model.kind"] for each in alike}) > 1 else []
+        # What else differs between two kinds of model goes with the kind.
+        alike = [each for each in alike if each["model.kind"] == settings["model.kind"]]
+        varied += [key for key in settings if len({repr(each[key]) for each in alike}) > 1]
         where = ", ".join(f"{key.split('.')[-1]} {settings[key]}" for key in varied)
         lines += ["", f"{settings['data.name']}{f': {where}' if where else ''}", "", *_table_head(header)]
         for system in group:
